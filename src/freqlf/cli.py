@@ -1,0 +1,80 @@
+"""The `freqlf` command: finds the subcommand, hands over to it, and turns mistakes into one line.
+
+Each command is a module in `freqlf.commands` with a `run` function; its signature is its command line
+(parsed by tyro) and its docstring is its help. Modules are imported only when their command is called,
+so `freqlf --help` answers at once.
+"""
+
+import importlib
+import sys
+from collections.abc import Sequence
+
+from freqlf.errors import FreqLFError
+
+# name as typed: (module in freqlf.commands, one line for the overview)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "score": ("score", "score disparity maps of any method against the ground truth"),
+    "data check": ("data_check", "say what a benchmark folder holds and what is missing"),
+    "data synth": ("data_synth", "generate light fields with exact ground truth"),
+    "demo": ("demo", "a generated scene with pictures to look at"),
+}
+
+
+def overview() -> str:
+    """The text of `freqlf --help`."""
+    width = max(map(len, COMMANDS)) + 2
+    lines = [f"  {name:<{width}}{help_line}" for name, (_, help_line) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: freqlf COMMAND ...",
+            "",
+            "Disparity and depth from 4D light fields.",
+            "",
+            "commands:",
+            *lines,
+            "",
+            "`freqlf COMMAND --help` lists the options of a command; `freqlf --version` prints the version.",
+        ]
+    )
+
+
+def _split_command(arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """The command's name (one or two words) and the arguments that follow it."""
+    for words in (2, 1):
+        name = " ".join(arguments[:words])
+        if name in COMMANDS:
+            return name, list(arguments[words:])
+    group = [name for name in COMMANDS if name.split()[0] == arguments[0]]
+    known = ", ".join(group or COMMANDS)
+    raise FreqLFError(f"unknown command {' '.join(arguments[:2])!r}: choose one of {known}")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, or 2 for wrong input, or 130 when interrupted."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(overview())
+        return 0
+    if arguments[0] == "--version":
+        from freqlf import __version__
+
+        print(f"freqlf {__version__}")
+        return 0
+    try:
+        name, rest = _split_command(arguments)
+        import tyro
+
+        module = importlib.import_module(f"freqlf.commands.{COMMANDS[name][0]}")
+        result = tyro.cli(module.run, args=rest, prog=f"freqlf {name}")
+    except FreqLFError as error:
+        print(f"freqlf: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("freqlf: interrupted", file=sys.stderr)
+        return 130
+    return int(result or 0)
+
+
+def run_and_exit() -> None:
+    """Entry point of the console script."""
+    sys.exit(main())

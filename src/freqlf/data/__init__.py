@@ -1,0 +1,1 @@
+"""Where light fields come from: the HCI benchmark, generated scenes, splits."""

@@ -1,0 +1,1 @@
+"""The networks, composed from small parts."""
