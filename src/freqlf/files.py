@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +23,27 @@ def replacing(path: Path) -> Iterator[Path]:
         raise FreqLFError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """Yield a temporary directory beside `path`; on success it becomes `path`, on failure it is removed.
+
+    A `path` that already holds something is an error, or is replaced if `overwrite` is set.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if path.is_file() or (path.is_dir() and not overwrite and any(path.iterdir())):
+            raise FreqLFError(f"{path} already exists; choose another place or remove it")
+        temporary.mkdir(parents=True)
+        yield temporary
+        if path.is_dir():
+            shutil.rmtree(path)
+        temporary.rename(path)
+    except OSError as error:
+        raise FreqLFError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -1,0 +1,188 @@
+"""The HCI 4D Light Field Benchmark on disk: finding, reading and writing scenes in its layout.
+
+A scene is a directory with `input_CamNNN.png` (or webp, jpg, tif), NNN = columns * u + v; `parameters.cfg`;
+and, where known, `gt_disp_lowres.pfm`, `gt_depth_lowres.pfm` and `valid_mask.png` (not 0 = valid).
+"""
+
+import re
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freqlf.data.parameters import Parameters, format_parameters, read_parameters
+from freqlf.errors import FreqLFError
+from freqlf.files import replacing_directory, write_text
+from freqlf.io.image import read_pixels, write_image
+from freqlf.io.pfm import read_pfm, write_pfm
+from freqlf.lightfield import LightField
+
+__all__ = ["HOMEPAGE", "Parameters", "Scene", "find_scene", "find_scenes", "write_scene"]
+
+HOMEPAGE = "HCI 4D Light Field Benchmark, lightfield-analysis.uni-konstanz.de"
+DISPARITY_FILE = "gt_disp_lowres.pfm"
+DEPTH_FILE = "gt_depth_lowres.pfm"
+MASK_FILE = "valid_mask.png"
+PARAMETERS_FILE = "parameters.cfg"
+_VIEW_FILE = re.compile(r"input_Cam(\d{3,})\.(png|webp|jpg|jpeg|tif|tiff)", re.IGNORECASE)
+_DEFAULT_GRID = (9, 9)  # of every scene of the benchmark; used when parameters.cfg is absent
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One scene: a directory. Files are read when they are asked for."""
+
+    directory: Path
+
+    @property
+    def name(self) -> str:
+        """The directory's name, by which splits and predictions refer to the scene."""
+        return self.directory.name
+
+    @property
+    def category(self) -> str:
+        """The name of the directory above: `training`, `additional`, `stratified` or `test` in the benchmark."""
+        return self.directory.resolve().parent.name
+
+    @cached_property
+    def parameters(self) -> Parameters:
+        """The camera, from `parameters.cfg`."""
+        return read_parameters(self.directory / PARAMETERS_FILE)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of views, whether or not all of them are there."""
+        if not (self.directory / PARAMETERS_FILE).exists():
+            return _DEFAULT_GRID
+        return self.parameters.num_cams_y, self.parameters.num_cams_x
+
+    def view_files(self) -> dict[tuple[int, int], Path]:
+        """The files of the views that are there, by (u, v)."""
+        rows, columns = self.grid
+        files: dict[tuple[int, int], Path] = {}
+        for path in sorted(self.directory.iterdir()):
+            match = _VIEW_FILE.fullmatch(path.name)
+            if match is None:
+                continue
+            view = divmod(int(match[1]), columns)
+            if view[0] >= rows:
+                raise FreqLFError(f"{path} is view {match[1]}, but the scene has {rows} x {columns} views")
+            if view in files:
+                raise FreqLFError(f"{files[view]} and {path} are the same view; remove one of them")
+            files[view] = path
+        return files
+
+    def light_field(self) -> LightField:
+        """The views, read only when asked for. Views may be missing, except the central one."""
+        rows, columns = self.grid
+
+        def name_view(u: int, v: int) -> str:
+            return str(self.directory / f"input_Cam{columns * u + v:03d}.png")
+
+        light_field = LightField(rows, columns, self.view_files(), name_view)
+        if not light_field.has_view(*light_field.centre):
+            raise FreqLFError(f"{self.directory} has no central view: {name_view(*light_field.centre)} is missing")
+        return light_field
+
+    def disparity_px(self) -> NDArray[np.float32] | None:
+        """Ground-truth disparity (H, W) of the central view in pixels per view step, or None if there is none."""
+        return self._read_map(DISPARITY_FILE)
+
+    def depth_m(self) -> NDArray[np.float32] | None:
+        """Ground-truth depth (H, W) in metres: as stored, else from the disparity; None if there is neither."""
+        stored = self._read_map(DEPTH_FILE)
+        if stored is not None:
+            return stored
+        disparity_px = self.disparity_px()
+        return None if disparity_px is None else self.parameters.depth_m(disparity_px)
+
+    def valid_mask(self) -> NDArray[np.bool_]:
+        """(H, W), True where the ground truth can be trusted; all True where the scene has no mask."""
+        path = self.directory / MASK_FILE
+        if not path.exists():
+            disparity_px = self.disparity_px()
+            if disparity_px is not None:
+                return np.ones(disparity_px.shape, dtype=bool)
+            field = self.light_field()
+            return np.ones((field.height, field.width), dtype=bool)
+        pixels = read_pixels(path)
+        return (pixels if pixels.ndim == 2 else pixels[..., 0]) > 0
+
+    def _read_map(self, file_name: str) -> NDArray[np.float32] | None:
+        path = self.directory / file_name
+        if not path.exists():
+            return None
+        pixels = read_pfm(path)
+        if pixels.ndim != 2:
+            raise FreqLFError(f"{path} is a colour PFM; a disparity or depth map has one channel (Pf)")
+        return pixels
+
+
+def find_scenes(root: Path) -> list[Scene]:
+    """All scenes under `root` (or `root` itself), by name: every directory that holds a view.
+
+    Two scenes of one name would make a name ambiguous, so they are an error.
+    """
+    root = Path(root)
+    if not root.is_dir():
+        raise FreqLFError(f"{root} is not a directory; give the folder that holds the scenes")
+    try:
+        directories = {path.parent for path in root.rglob("input_Cam*") if _VIEW_FILE.fullmatch(path.name)}
+    except OSError as error:
+        raise FreqLFError(f"cannot read {root}: {error.strerror or error}") from error
+    if not directories:
+        raise FreqLFError(f"no scene under {root}: no directory holds input_CamNNN.png; get the {HOMEPAGE}")
+    # The name is that of the directory, so "." has to be spelled out.
+    scenes = sorted((Scene(path.resolve() if not path.name else path) for path in directories), key=lambda s: s.name)
+    for one, other in pairwise(scenes):
+        if one.name == other.name:
+            raise FreqLFError(f"two scenes are called {one.name}: {one.directory} and {other.directory}; rename one")
+    return scenes
+
+
+def find_scene(root: Path, name: str) -> Scene:
+    """The scene called `name`, wherever it lies under `root`."""
+    return select_scenes(find_scenes(root), [name], root)[0]
+
+
+def select_scenes(scenes: list[Scene], names: list[str], root: Path) -> list[Scene]:
+    """Those of `scenes` that are called `names`, in the order of `names`."""
+    by_name = {scene.name: scene for scene in scenes}
+    missing = [name for name in names if name not in by_name]
+    if missing:
+        raise FreqLFError(f"no scene {', '.join(missing)} under {root}; there are {', '.join(by_name)}")
+    return [by_name[name] for name in names]
+
+
+def write_scene(
+    directory: Path,
+    views: Mapping[tuple[int, int], NDArray[Any]],
+    disparity_px: NDArray[np.floating],
+    parameters: Parameters,
+    valid_mask: NDArray[np.bool_] | None = None,
+    image_format: str = "png",
+) -> None:
+    """Write a scene in the benchmark's layout: all of it or nothing.
+
+    `views` maps (u, v) to (H, W, 3) uint8 or uint16 (png only) pixels; `image_format` is png, webp (lossless) or tif.
+    An existing, non-empty `directory` is an error.
+    """
+    with replacing_directory(Path(directory)) as temporary, ThreadPoolExecutor() as pool:
+
+        def write_view(item: tuple[tuple[int, int], NDArray[Any]]) -> None:
+            (u, v), pixels = item
+            number = parameters.num_cams_x * u + v
+            write_image(temporary / f"input_Cam{number:03d}.{image_format}", pixels)
+
+        list(pool.map(write_view, views.items()))
+        write_pfm(temporary / DISPARITY_FILE, disparity_px)
+        write_pfm(temporary / DEPTH_FILE, parameters.depth_m(disparity_px))
+        if valid_mask is not None:
+            write_image(temporary / MASK_FILE, valid_mask.astype(np.uint8) * np.uint8(255))
+        write_text(temporary / PARAMETERS_FILE, format_parameters(parameters))

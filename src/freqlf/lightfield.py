@@ -1,0 +1,309 @@
+"""Light fields: a grid of views of one scene, and the conventions that everything else relies on.
+
+A light field is indexed [u, v, y, x, c]. `u` is the row of a view and `v` its column, `y` and `x` the row and
+column of a pixel, all counted from the top left. Disparity is in pixels per view step, at the central view, positive
+in front of the focus plane; `project_pixel` is its definition.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import scipy.ndimage
+from numpy.typing import NDArray
+from PIL import Image
+
+from freqlf.errors import FreqLFError
+from freqlf.io.image import read_image, to_float_rgb
+
+View = NDArray[np.float32]  # (H, W, 3) in [0, 1]
+Number = TypeVar("Number", float, NDArray[np.floating])
+
+# The lines of views through the centre: (rows, columns) from one view to the next.
+LINES: dict[str, tuple[int, int]] = {
+    "horizontal": (0, 1),
+    "vertical": (1, 0),
+    "diagonal": (1, 1),
+    "antidiagonal": (1, -1),
+}
+
+
+def project_pixel(y: Number, x: Number, disparity_px: Number, view_step: tuple[int, int]) -> tuple[Number, Number]:
+    """Where a point that the central view sees at (y, x) is seen by the view `view_step` = (u - uc, v - vc) away."""
+    return y - view_step[0] * disparity_px, x - view_step[1] * disparity_px
+
+
+class ViewSource(Protocol):
+    """Where a light field's views come from."""
+
+    def has(self, u: int, v: int) -> bool:
+        """Whether the view can be read."""
+
+    def name(self, u: int, v: int) -> str:
+        """What to call the view in an error message: its file, if it has one."""
+
+    def read(self, u: int, v: int) -> View:
+        """The view's pixels."""
+
+
+class LightField:
+    """A grid of views, each (H, W, 3) float32 in [0, 1], read when first asked for and then kept.
+
+    Views may be missing as long as nobody asks for them. Transformations (`crop`, `sheared`, ...) return new light
+    fields that compute only those views that are asked for.
+    """
+
+    def __init__(
+        self,
+        rows: int,
+        columns: int,
+        views: Mapping[tuple[int, int], Path | NDArray[Any]],
+        name_view: Callable[[int, int], str] | None = None,
+    ) -> None:
+        """`views` maps (u, v) to a file or to pixels; `name_view` says in errors where a missing view belongs."""
+        self._attach(rows, columns, _StoredViews(views, name_view))
+
+    def _attach(self, rows: int, columns: int, source: ViewSource) -> None:
+        if rows < 3 or columns < 3:
+            raise FreqLFError(f"a light field needs at least 3 x 3 views, not {rows} x {columns}")
+        if rows % 2 == 0 or columns % 2 == 0:
+            raise FreqLFError(
+                f"{rows} x {columns} views have no central one; both counts must be odd, so leave out "
+                "the last row or column of views, for example LightField.from_array(array[:-1, :-1])"
+            )
+        self.rows = rows
+        self.columns = columns
+        self._source = source
+        self._views: dict[tuple[int, int], View] = {}
+
+    @classmethod
+    def from_array(cls, array: NDArray[Any]) -> "LightField":
+        """From pixels (rows, columns, H, W) or (rows, columns, H, W, 1, 3 or 4): uint8, uint16 or floats in [0, 1]."""
+        if array.ndim not in (4, 5):
+            raise FreqLFError(f"a light field is [u, v, y, x] or [u, v, y, x, c], not the shape {array.shape}")
+        rows, columns = array.shape[:2]
+        return cls(rows, columns, {(u, v): array[u, v] for u in range(rows) for v in range(columns)})
+
+    # --- views ---------------------------------------------------------------------------------------------------
+
+    @property
+    def centre(self) -> tuple[int, int]:
+        """(u, v) of the central view."""
+        return self.rows // 2, self.columns // 2
+
+    @property
+    def height(self) -> int:
+        """Rows of pixels per view."""
+        return self.centre_view().shape[0]
+
+    @property
+    def width(self) -> int:
+        """Columns of pixels per view."""
+        return self.centre_view().shape[1]
+
+    def has_view(self, u: int, v: int) -> bool:
+        """Whether the view is there."""
+        return 0 <= u < self.rows and 0 <= v < self.columns and self._source.has(u, v)
+
+    def view(self, u: int, v: int) -> View:
+        """The pixels (H, W, 3) of view (u, v). Do not write into them: they are shared."""
+        if (u, v) not in self._views:
+            if not (0 <= u < self.rows and 0 <= v < self.columns):
+                raise FreqLFError(f"view ({u}, {v}) is outside the grid of {self.rows} x {self.columns} views")
+            if not self._source.has(u, v):
+                raise FreqLFError(f"view ({u}, {v}) is missing: {self._source.name(u, v)} is not there")
+            self._views[u, v] = self._checked(u, v, self._source.read(u, v))
+        return self._views[u, v]
+
+    def _checked(self, u: int, v: int, pixels: View) -> View:
+        height, width = pixels.shape[:2]
+        if height < 2 or width < 2:
+            name = self._source.name(u, v)
+            raise FreqLFError(f"{name} has {width} x {height} pixels; disparity needs views of at least 2 x 2")
+        if self._views:
+            other, reference = next(iter(self._views.items()))
+            if reference.shape != pixels.shape:
+                raise FreqLFError(
+                    f"all views must have one size, but {self._source.name(u, v)} has {width} x {height} pixels "
+                    f"and {self._source.name(*other)} has {reference.shape[1]} x {reference.shape[0]}"
+                )
+        pixels.flags.writeable = False
+        return pixels
+
+    def centre_view(self) -> View:
+        """The view whose disparity is estimated, (H, W, 3)."""
+        return self.view(*self.centre)
+
+    def line(self, direction: str) -> list[tuple[int, int]]:
+        """The (u, v) of the views on a line through the centre, in order; `direction` is a key of `LINES`."""
+        if direction not in LINES:
+            raise FreqLFError(f"unknown line of views {direction!r}: choose one of {', '.join(LINES)}")
+        step_u, step_v = LINES[direction]
+        centre_u, centre_v = self.centre
+        reach = min(centre_u if step_u else centre_v, centre_v if step_v else centre_u)
+        return [(centre_u + t * step_u, centre_v + t * step_v) for t in range(-reach, reach + 1)]
+
+    def stack(self, direction: str) -> View:
+        """The views of a line, in order: (A, H, W, 3)."""
+        return np.stack([self.view(u, v) for u, v in self.line(direction)])
+
+    def horizontal_stack(self) -> View:
+        """The central row of views, v increasing: (columns, H, W, 3)."""
+        return self.stack("horizontal")
+
+    def vertical_stack(self) -> View:
+        """The central column of views, u increasing: (rows, H, W, 3)."""
+        return self.stack("vertical")
+
+    def diagonal_stack(self) -> View:
+        """The views with u and v increasing together through the centre: (A, H, W, 3)."""
+        return self.stack("diagonal")
+
+    def antidiagonal_stack(self) -> View:
+        """The views with u increasing and v decreasing through the centre: (A, H, W, 3)."""
+        return self.stack("antidiagonal")
+
+    def epi_horizontal(self, y: int) -> View:
+        """Row `y` of every view of the central row: (columns, W, 3). A point moves by -disparity pixels a row."""
+        return np.stack([self.view(u, v)[y] for u, v in self.line("horizontal")])
+
+    def epi_vertical(self, x: int) -> View:
+        """Column `x` of every view of the central column: (rows, H, 3). A point moves by -disparity pixels a row."""
+        return np.stack([self.view(u, v)[:, x] for u, v in self.line("vertical")])
+
+    # --- transformations -----------------------------------------------------------------------------------------
+
+    def crop(self, y: int, x: int, height: int, width: int) -> "LightField":
+        """The window of every view whose top left pixel is (y, x). Disparities stay."""
+        if y < 0 or x < 0 or height < 2 or width < 2 or y + height > self.height or x + width > self.width:
+            raise FreqLFError(
+                f"crop {width} x {height} at ({y}, {x}) must be at least 2 x 2 and lie within the views "
+                f"of {self.width} x {self.height} pixels"
+            )
+        return self._derive(lambda view, step: view[y : y + height, x : x + width])
+
+    def sheared(self, k: float) -> "LightField":
+        """Shift each view in proportion to its distance from the centre, which adds `k` to every disparity.
+
+        Uses cubic splines: linear interpolation would blur views by fractions of their shift, and matching
+        would see that blur. What comes in from outside repeats the edge.
+        """
+        return self._derive(lambda view, step: _shift(view, -k * step[0], -k * step[1]))
+
+    def scaled(self, factor: float) -> "LightField":
+        """Every view resized by `factor` (antialiased, rounded down to whole pixels); disparities scale along."""
+        if not (math.isfinite(factor) and min(self.height, self.width) * factor >= 2):
+            raise FreqLFError(f"cannot scale {self.width} x {self.height} views by {factor}: 2 x 2 pixels must remain")
+        return self._derive(lambda view, step: _scale(view, factor))
+
+    def transposed(self) -> "LightField":
+        """Swap u with v and y with x: the horizontal stack becomes the vertical one. Disparities keep their sign."""
+        return self._derive(lambda view, step: view.transpose(1, 0, 2), lambda u, v: (v, u), (self.columns, self.rows))
+
+    def flipped_horizontally(self) -> "LightField":
+        """Mirror left and right, of the pixels and of the views, so that disparities keep their sign."""
+        return self._derive(lambda view, step: view[:, ::-1], lambda u, v: (u, self.columns - 1 - v))
+
+    def flipped_vertically(self) -> "LightField":
+        """Mirror top and bottom, of the pixels and of the views, so that disparities keep their sign."""
+        return self._derive(lambda view, step: view[::-1], lambda u, v: (self.rows - 1 - u, v))
+
+    def subgrid(self, rows: int, columns: int, stride: int = 1) -> "LightField":
+        """The central rows x columns views, every `stride`-th of them. Disparities are multiplied by `stride`."""
+        (old_u, old_v), new_u, new_v = self.centre, rows // 2, columns // 2
+        if stride < 1 or new_u * stride > old_u or new_v * stride > old_v:
+            raise FreqLFError(
+                f"{rows} x {columns} views with stride {stride} do not fit into {self.rows} x {self.columns} views"
+            )
+        return self._derive(
+            lambda view, step: view,
+            lambda u, v: (old_u + (u - new_u) * stride, old_v + (v - new_v) * stride),
+            (rows, columns),
+        )
+
+    def _derive(
+        self,
+        transform: "Callable[[View, tuple[int, int]], View]",
+        locate: Callable[[int, int], tuple[int, int]] = lambda u, v: (u, v),
+        grid: tuple[int, int] | None = None,
+    ) -> "LightField":
+        """A light field whose view (u, v) is `transform(view, its step from the centre)` of our view `locate(u, v)`."""
+        derived = LightField.__new__(LightField)
+        derived._attach(*(grid or (self.rows, self.columns)), _DerivedViews(self, transform, locate))
+        return derived
+
+
+class _StoredViews:
+    """Views from files or arrays."""
+
+    def __init__(
+        self,
+        views: Mapping[tuple[int, int], Path | NDArray[Any]],
+        name_view: Callable[[int, int], str] | None,
+    ) -> None:
+        self._stored = dict(views)
+        self._name_view = name_view
+
+    def has(self, u: int, v: int) -> bool:
+        return (u, v) in self._stored
+
+    def name(self, u: int, v: int) -> str:
+        stored = self._stored.get((u, v))
+        if isinstance(stored, Path):
+            return str(stored)
+        return self._name_view(u, v) if self._name_view else f"view ({u}, {v})"
+
+    def read(self, u: int, v: int) -> View:
+        stored = self._stored[u, v]
+        return read_image(stored) if isinstance(stored, Path) else to_float_rgb(stored, name=self.name(u, v))
+
+
+class _DerivedViews:
+    """Views computed from those of another light field."""
+
+    def __init__(
+        self,
+        parent: LightField,
+        transform: Callable[[View, tuple[int, int]], View],
+        locate: Callable[[int, int], tuple[int, int]],
+    ) -> None:
+        self._parent = parent
+        self._transform = transform
+        self._locate = locate
+
+    def has(self, u: int, v: int) -> bool:
+        return self._parent.has_view(*self._locate(u, v))
+
+    def name(self, u: int, v: int) -> str:
+        return self._parent._source.name(*self._locate(u, v))
+
+    def read(self, u: int, v: int) -> View:
+        parent_u, parent_v = self._locate(u, v)
+        centre_u, centre_v = self._parent.centre
+        view = self._parent.view(parent_u, parent_v)
+        return self._transform(view, (parent_u - centre_u, parent_v - centre_v))
+
+
+def _shift(view: View, down_px: float, right_px: float) -> View:
+    """Move the picture by a fraction of pixels; whole pixels are moved exactly."""
+    order = 0 if float(down_px).is_integer() and float(right_px).is_integer() else 3
+    shifted = np.empty(view.shape, np.float32)
+    for c in range(3):
+        scipy.ndimage.shift(view[..., c], (down_px, right_px), output=shifted[..., c], order=order, mode="nearest")
+    return np.clip(shifted, 0, 1, out=shifted)  # splines overshoot at edges
+
+
+def _scale(view: View, factor: float) -> View:
+    """Resize by exactly `factor` in both directions, though the result's size is rounded down."""
+    height, width = int(view.shape[0] * factor + 1e-9), int(view.shape[1] * factor + 1e-9)
+    # The part of the picture that the rounded size covers; without it the two axes would scale differently.
+    box = (0, 0, min(width / factor, view.shape[1]), min(height / factor, view.shape[0]))
+    channels = [
+        np.asarray(
+            Image.fromarray(np.ascontiguousarray(view[..., c])).resize((width, height), Image.Resampling.BICUBIC, box)
+        )
+        for c in range(3)
+    ]
+    return np.clip(np.stack(channels, axis=2), 0, 1)
