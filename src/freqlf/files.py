@@ -29,7 +29,8 @@ def replacing(path: Path) -> Iterator[Path]:
 def replacing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a temporary directory beside `path`; on success it becomes `path`, on failure it is removed.
 
-    A `path` that already holds something is an error, or is replaced if `overwrite` is set.
+    A `path` that already holds something is an error. With `overwrite`, files of the same names are replaced in it,
+    and whatever else is there stays: nobody loses a folder by naming it here.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -38,12 +39,22 @@ def replacing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path
         temporary.mkdir(parents=True)
         yield temporary
         if path.is_dir():
-            shutil.rmtree(path)
-        temporary.rename(path)
+            _move_files(temporary, path)
+        else:
+            temporary.rename(path)
     except OSError as error:
         raise FreqLFError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _move_files(source: Path, target: Path) -> None:
+    for path in sorted(source.rglob("*")):
+        destination = target / path.relative_to(source)
+        if path.is_dir():
+            destination.mkdir(exist_ok=True)
+        else:
+            os.replace(path, destination)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -4,8 +4,9 @@ A scene is a directory with `input_CamNNN.png` (or webp, jpg, tif), NNN = column
 and, where known, `gt_disp_lowres.pfm`, `gt_depth_lowres.pfm` and `valid_mask.png` (not 0 = valid).
 """
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,7 @@ from freqlf.io.image import read_pixels, write_image
 from freqlf.io.pfm import read_pfm, write_pfm
 from freqlf.lightfield import LightField
 
-__all__ = ["HOMEPAGE", "Parameters", "Scene", "find_scene", "find_scenes", "write_scene"]
+__all__ = ["HOMEPAGE", "Parameters", "Scene", "find_scene", "find_scenes", "select_scenes", "write_scene"]
 
 HOMEPAGE = "HCI 4D Light Field Benchmark, lightfield-analysis.uni-konstanz.de"
 DISPARITY_FILE = "gt_disp_lowres.pfm"
@@ -43,12 +44,17 @@ class Scene:
     @property
     def name(self) -> str:
         """The directory's name, by which splits and predictions refer to the scene."""
-        return self.directory.name
+        return self.directory.resolve().name if self.directory.name in ("", "..") else self.directory.name
 
     @property
     def category(self) -> str:
         """The name of the directory above: `training`, `additional`, `stratified` or `test` in the benchmark."""
         return self.directory.resolve().parent.name
+
+    @property
+    def has_parameters(self) -> bool:
+        """Whether there is a `parameters.cfg`."""
+        return (self.directory / PARAMETERS_FILE).exists()
 
     @cached_property
     def parameters(self) -> Parameters:
@@ -58,7 +64,7 @@ class Scene:
     @property
     def grid(self) -> tuple[int, int]:
         """Rows and columns of views, whether or not all of them are there."""
-        if not (self.directory / PARAMETERS_FILE).exists():
+        if not self.has_parameters:
             return _DEFAULT_GRID
         return self.parameters.num_cams_y, self.parameters.num_cams_x
 
@@ -89,6 +95,11 @@ class Scene:
         if not light_field.has_view(*light_field.centre):
             raise FreqLFError(f"{self.directory} has no central view: {name_view(*light_field.centre)} is missing")
         return light_field
+
+    @property
+    def has_ground_truth(self) -> bool:
+        """Whether there is a ground-truth disparity map."""
+        return (self.directory / DISPARITY_FILE).exists()
 
     def disparity_px(self) -> NDArray[np.float32] | None:
         """Ground-truth disparity (H, W) of the central view in pixels per view step, or None if there is none."""
@@ -132,18 +143,30 @@ def find_scenes(root: Path) -> list[Scene]:
     root = Path(root)
     if not root.is_dir():
         raise FreqLFError(f"{root} is not a directory; give the folder that holds the scenes")
-    try:
-        directories = {path.parent for path in root.rglob("input_Cam*") if _VIEW_FILE.fullmatch(path.name)}
-    except OSError as error:
-        raise FreqLFError(f"cannot read {root}: {error.strerror or error}") from error
+    directories = [directory for directory, files in _walk(root) if any(map(_VIEW_FILE.fullmatch, files))]
     if not directories:
         raise FreqLFError(f"no scene under {root}: no directory holds input_CamNNN.png; get the {HOMEPAGE}")
-    # The name is that of the directory, so "." has to be spelled out.
-    scenes = sorted((Scene(path.resolve() if not path.name else path) for path in directories), key=lambda s: s.name)
+    scenes = sorted(map(Scene, directories), key=lambda scene: scene.name)
     for one, other in pairwise(scenes):
         if one.name == other.name:
             raise FreqLFError(f"two scenes are called {one.name}: {one.directory} and {other.directory}; rename one")
     return scenes
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Each directory under `root`, links followed and hidden ones left out, with the names of its files."""
+
+    def complain(error: OSError) -> None:
+        raise FreqLFError(f"cannot read {error.filename}: {error.strerror or error}") from error
+
+    seen: set[Path] = set()
+    for directory, subdirectories, files in os.walk(root, followlinks=True, onerror=complain):
+        real = Path(directory).resolve()
+        # Seen before means that a link leads back; hidden directories are unfinished ones of `write_scene`.
+        subdirectories[:] = [] if real in seen else [name for name in subdirectories if not name.startswith(".")]
+        if real not in seen:
+            seen.add(real)
+            yield Path(directory), files
 
 
 def find_scene(root: Path, name: str) -> Scene:
