@@ -4,7 +4,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise FreqLFError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # it is gone after success, and was never there if its folder cannot be
+            temporary.unlink()
 
 
 @contextmanager

@@ -167,10 +167,14 @@ class LightField:
 
     def epi_horizontal(self, y: int) -> View:
         """Row `y` of every view of the central row: (columns, W, 3). A point moves by -disparity pixels a row."""
+        if not 0 <= y < self.height:
+            raise FreqLFError(f"the views have no row {y}: choose 0 to {self.height - 1}")
         return np.stack([self.view(u, v)[y] for u, v in self.line("horizontal")])
 
     def epi_vertical(self, x: int) -> View:
         """Column `x` of every view of the central column: (rows, H, 3). A point moves by -disparity pixels a row."""
+        if not 0 <= x < self.width:
+            raise FreqLFError(f"the views have no column {x}: choose 0 to {self.width - 1}")
         return np.stack([self.view(u, v)[:, x] for u, v in self.line("vertical")])
 
     # --- transformations -----------------------------------------------------------------------------------------
@@ -190,6 +194,8 @@ class LightField:
         Uses cubic splines: linear interpolation would blur views by fractions of their shift, and matching
         would see that blur. What comes in from outside repeats the edge.
         """
+        if not math.isfinite(k):
+            raise FreqLFError(f"the shear must be a finite number of pixels per view step, not {k}")
         return self._derive(lambda view, step: _shift(view, -k * step[0], -k * step[1]))
 
     def scaled(self, factor: float) -> "LightField":

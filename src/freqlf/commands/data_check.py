@@ -7,6 +7,7 @@ from rich.table import Table
 
 from freqlf.data.check import SceneReport, check_scene, missing_scenes
 from freqlf.data.hci import HOMEPAGE, find_scenes
+from freqlf.data.splits import GROUPS
 from freqlf.errors import FreqLFError
 from freqlf.terminal import print_table, show_progress
 
@@ -28,9 +29,9 @@ def run(root: tyro.conf.Positional[Path]) -> None:
             print(f"{report.name}: {problem}")
     missing = missing_scenes({report.name for report in reports})
     for group, names in missing.items():
-        print(f"not here, {group}: {', '.join(names)}")
+        print(f"not here, {group}: {', '.join(names) if len(names) < len(GROUPS[group]) else 'all'}")
     if missing:
-        print(f"get them from the {HOMEPAGE}")
+        print(f"the benchmark's scenes come from the {HOMEPAGE}")
     broken = [report.name for report in reports if report.problems]
     if broken:
         raise FreqLFError(f"{len(broken)} of {len(reports)} scenes under {root} need repair: {', '.join(broken)}")

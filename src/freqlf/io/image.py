@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, UnidentifiedImageError
 
 from freqlf.errors import FreqLFError
 from freqlf.files import replacing, write_bytes
@@ -32,6 +32,8 @@ def read_pixels(path: Path) -> NDArray[Any]:
         raise FreqLFError(f"{path} does not exist") from error
     except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
         raise FreqLFError(f"{path} claims more pixels than a view can have; it is damaged or not a view") from error
+    except UnidentifiedImageError as error:
+        raise FreqLFError(f"{path} is not an image, or its beginning is damaged; replace the file") from error
     # Pillow reports damage in many ways (truncated data, bad chunks, bad sizes); to the user they are one.
     except (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error) as error:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())

@@ -1,0 +1,72 @@
+"""Fixtures for all tests: small light fields with known disparity, and the benchmark where it is at hand."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from freqlf.data.hci import Parameters, write_scene
+
+REPOSITORY = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def hci_root() -> Path:
+    """The HCI benchmark: FREQLF_HCI, else ../shared/hci beside the repository; tests are skipped without it."""
+    root = Path(os.environ.get("FREQLF_HCI", REPOSITORY.parent / "shared" / "hci"))
+    if not root.is_dir():
+        pytest.skip("the HCI benchmark is not here; set FREQLF_HCI to its folder")
+    return root
+
+
+@pytest.fixture(scope="session")
+def render_plane() -> Callable[..., NDArray[np.float32]]:
+    """Renders a smooth texture at one disparity, sampled exactly: [u, v, y, x, c] in [0, 1]."""
+
+    def render(
+        disparity_px: float, rows: int = 5, columns: int = 5, height: int = 32, width: int = 40
+    ) -> NDArray[np.float32]:
+        # A view one row further down sees the point at y one disparity higher: it shows at y what lies at y + d.
+        steps_u = np.arange(rows) - rows // 2
+        steps_v = np.arange(columns) - columns // 2
+        y = np.arange(height)[None, None, :, None] + disparity_px * steps_u[:, None, None, None]
+        x = np.arange(width)[None, None, None, :] + disparity_px * steps_v[None, :, None, None]
+        colours = [
+            0.5 + 0.2 * np.sin(0.45 * y + phase) + 0.2 * np.sin(0.31 * x - 0.2 * y + 2 * phase)
+            for phase in (0.0, 1.0, 2.0)
+        ]
+        return np.stack(np.broadcast_arrays(*colours), axis=-1).astype(np.float32)
+
+    return render
+
+
+@pytest.fixture
+def make_scene(tmp_path: Path, render_plane: Callable[..., NDArray[np.float32]]) -> Callable[..., Path]:
+    """Writes a sound 5 x 5 scene of 32 x 40 pixels at disparity 0.5 and returns its directory."""
+
+    def make(name: str = "plane", disparity_px: float = 0.5) -> Path:
+        array = np.round(255 * render_plane(disparity_px)).astype(np.uint8)
+        rows, columns, height, width, _ = array.shape
+        parameters = Parameters(
+            focal_mm=100.0,
+            sensor_mm=35.0,
+            baseline_mm=20.0,
+            focus_distance_m=4.0,
+            width_px=width,
+            height_px=height,
+            num_cams_x=columns,
+            num_cams_y=rows,
+            disp_min_px=-1.0,
+            disp_max_px=1.0,
+            scene=name,
+            category="made",
+        )
+        directory = tmp_path / "data" / name
+        views = {(u, v): array[u, v] for u in range(rows) for v in range(columns)}
+        write_scene(directory, views, np.full((height, width), disparity_px, np.float32), parameters)
+        return directory
+
+    return make

@@ -1,0 +1,55 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from freqlf.errors import FreqLFError
+from freqlf.files import replacing, replacing_directory, write_json, write_text
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path):
+    path = tmp_path / "a.txt"
+    write_text(path, "old")
+    with pytest.raises(ZeroDivisionError), replacing(path) as temporary:
+        temporary.write_text("half")
+        _ = 1 / 0
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+    assert path.read_text() == "old"
+
+
+def test_json_has_null_where_a_number_is_not_finite(tmp_path):
+    write_json(tmp_path / "a.json", {"a": [float("nan"), float("inf"), 1.5], "b": {"c": (1, "x")}})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"a": [None, None, 1.5], "b": {"c": [1, "x"]}}
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FreqLFError, match="cannot write"):
+        write_text(tmp_path / "file" / "a.txt", "x")
+
+
+def test_a_directory_appears_whole_or_not_at_all(tmp_path):
+    with pytest.raises(ZeroDivisionError), replacing_directory(tmp_path / "a") as temporary:
+        (temporary / "x").write_text("half")
+        _ = 1 / 0
+    assert list(tmp_path.iterdir()) == []
+    with replacing_directory(tmp_path / "a") as temporary:
+        (temporary / "x").write_text("whole")
+        assert not (tmp_path / "a").exists()
+    assert (tmp_path / "a" / "x").read_text() == "whole"
+
+
+def test_a_directory_in_use_is_refused_unless_overwriting_and_then_strangers_stay(tmp_path: Path):
+    target = tmp_path / "a"
+    target.mkdir()
+    (target / "mine").write_text("keep")
+    (target / "x").write_text("old")
+    with pytest.raises(FreqLFError, match="already exists"), replacing_directory(target):
+        pass
+    with replacing_directory(target, overwrite=True) as temporary:
+        (temporary / "sub").mkdir()
+        (temporary / "sub" / "y").write_text("new")
+        (temporary / "x").write_text("new")
+    assert (target / "mine").read_text() == "keep"
+    assert (target / "x").read_text() == (target / "sub" / "y").read_text() == "new"
+    assert [p.name for p in tmp_path.iterdir()] == ["a"]
