@@ -84,7 +84,7 @@ def test_scenes_are_found_by_name_wherever_they_lie(make_scene, tmp_path):
     assert [scene.name for scene in find_scenes(root)] == ["atoll", "linked", "pebble"]
     assert find_scene(root, "pebble").directory == deep
     assert [scene.name for scene in find_scenes(deep)] == ["pebble"]
-    with pytest.raises(FreqLFError, match="no scene cave under .*there are atoll, linked, pebble"):
+    with pytest.raises(FreqLFError, match=r"no scene cave under .*there are atoll, linked, pebble"):
         find_scene(root, "cave")
 
 
@@ -103,7 +103,7 @@ def test_two_scenes_of_one_name_are_refused(make_scene, tmp_path):
 
 
 def test_nothing_to_find(tmp_path):
-    with pytest.raises(FreqLFError, match="no scene under .*HCI 4D Light Field Benchmark"):
+    with pytest.raises(FreqLFError, match=r"no scene under .*HCI 4D Light Field Benchmark"):
         find_scenes(tmp_path)
     with pytest.raises(FreqLFError, match="is not a directory"):
         find_scenes(tmp_path / "absent")

@@ -56,8 +56,15 @@ def test_8_bit_colour_is_written_without_loss(tmp_path, suffix):
 
 @pytest.mark.parametrize(
     ("mode", "expected"),
-    [("1", (1, 1, 1)), ("L", (0.2, 0.2, 0.2)), ("LA", (0.2, 0.2, 0.2)), ("RGB", (0.2, 0.4, 0.6))]
-    + [("RGBA", (0.2, 0.4, 0.6)), ("P", (0.2, 0.4, 0.6)), ("I;16", (0.2, 0.2, 0.2))],
+    [
+        ("1", (1, 1, 1)),
+        ("L", (0.2, 0.2, 0.2)),
+        ("LA", (0.2, 0.2, 0.2)),
+        ("I;16", (0.2, 0.2, 0.2)),
+        ("P", (0.2, 0.4, 0.6)),
+        ("RGB", (0.2, 0.4, 0.6)),
+        ("RGBA", (0.2, 0.4, 0.6)),
+    ],
 )
 def test_all_colour_modes_become_float_rgb(tmp_path, mode, expected):
     colour = {"1": 1, "L": 51, "LA": (51, 9), "RGBA": (51, 102, 153, 9), "I;16": 13107}.get(mode, (51, 102, 153))

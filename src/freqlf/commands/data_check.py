@@ -1,6 +1,7 @@
 """`freqlf data check`: what a folder of scenes holds."""
 
 from pathlib import Path
+from typing import Annotated
 
 import tyro
 from rich.table import Table
@@ -12,7 +13,7 @@ from freqlf.errors import FreqLFError
 from freqlf.terminal import print_table, show_progress
 
 
-def run(root: tyro.conf.Positional[Path]) -> None:
+def run(root: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="ROOT")]) -> None:
     """Say what a benchmark folder holds, scene by scene, what is missing or broken, and how to fix it.
 
     Every view is decoded, so that damaged files are found. The exit code is 0 if all scenes that are there are

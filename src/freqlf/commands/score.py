@@ -67,6 +67,8 @@ def select(pred: Path, data: Path, names: list[str] | None) -> Selection:
     known = find_scenes(data)
     maps = find_maps(pred)
     if names is not None:
+        if not names:
+            raise FreqLFError("--scenes names no scene; give scenes or groups, separated by commas")
         return Selection(select_scenes(known, names, data), {})
     strangers = sorted(set(maps) - {scene.name for scene in known})
     if strangers:

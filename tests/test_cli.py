@@ -1,0 +1,82 @@
+import subprocess
+import sys
+import time
+
+import pytest
+
+from freqlf import __version__
+from freqlf.cli import COMMANDS, main
+
+
+def test_help_lists_every_command(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    for name, (_, help_line) in COMMANDS.items():
+        assert name in text
+        assert help_line in text
+
+
+def test_no_arguments_show_the_help(capsys):
+    assert main([]) == 0
+    assert capsys.readouterr().out.startswith("usage: freqlf")
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"freqlf {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["paint"], "unknown command 'paint': choose one of"),
+        (["data"], "unknown command 'data': choose one of data check"),
+        (["data", "burn"], "unknown command 'data burn'"),
+    ],
+)
+def test_unknown_commands_are_one_line_and_code_2(capsys, arguments, message):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", "--pred", "x"], "--data"),
+        (["score", "--pred", "x", "--data", "y", "--border", "wide"], "--border"),
+        (["score", "--pred", "x", "--data", "y", "--colour", "red"], "--colour"),
+        (["data", "check"], "root"),
+    ],
+)
+def test_wrong_options_are_named_and_code_2(capsys, arguments, message):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message.lower() in captured.err.lower()
+    assert "Traceback" not in captured.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help(capsys, name):
+    with pytest.raises(SystemExit) as caught:
+        main([*name.split(), "--help"])
+    assert caught.value.code == 0
+    assert f"usage: freqlf {name}" in capsys.readouterr().out
+
+
+def test_help_answers_at_once_and_without_torch():
+    def run() -> float:
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "freqlf", "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    assert min(run() for _ in range(5)) < 0.3
+    listing = "import sys, freqlf.cli; freqlf.cli.main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
+    modules = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True).stderr
+    for heavy in ("torch", "numpy", "scipy", "matplotlib", "tyro"):
+        assert f"'{heavy}'" not in modules
