@@ -47,6 +47,8 @@ def test_a_directory_in_use_is_refused_unless_overwriting_and_then_strangers_sta
     target.mkdir()
     (target / "mine").write_text("keep")
     (target / "x").write_text("old")
+    (target / "sub").mkdir()
+    (target / "sub" / "stale").write_text("old")
     with pytest.raises(FreqLFError, match="already exists"), replacing_directory(target):
         pass
     with replacing_directory(target, overwrite=True) as temporary:
@@ -54,5 +56,6 @@ def test_a_directory_in_use_is_refused_unless_overwriting_and_then_strangers_sta
         (temporary / "sub" / "y").write_text("new")
         (temporary / "x").write_text("new")
     assert (target / "mine").read_text() == "keep"
+    assert [p.name for p in (target / "sub").iterdir()] == ["y"]
     assert (target / "x").read_text() == (target / "sub" / "y").read_text() == "new"
     assert [p.name for p in tmp_path.iterdir()] == ["a"]

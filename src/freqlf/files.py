@@ -30,17 +30,19 @@ def replacing(path: Path) -> Iterator[Path]:
 def replacing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
     """Yield a temporary directory beside `path`; on success it becomes `path`, on failure it is removed.
 
-    A `path` that already holds something is an error. With `overwrite`, files of the same names are replaced in it,
-    and whatever else is there stays: nobody loses a folder by naming it here.
+    A `path` that already holds something is an error. With `overwrite`, files and folders of the same names are
+    replaced in it, and whatever else is there stays: nobody loses a whole folder by naming it here.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if path.is_file() or (path.is_dir() and not overwrite and any(path.iterdir())):
-            raise FreqLFError(f"{path} already exists; choose another place or remove it")
+            raise FreqLFError(
+                f"{path} already exists; choose another place, remove it, or add --overwrite if the command has it"
+            )
         temporary.mkdir(parents=True)
         yield temporary
         if path.is_dir():
-            _move_files(temporary, path)
+            _move_entries(temporary, path)
         else:
             temporary.rename(path)
     except OSError as error:
@@ -49,13 +51,12 @@ def replacing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _move_files(source: Path, target: Path) -> None:
-    for path in sorted(source.rglob("*")):
-        destination = target / path.relative_to(source)
-        if path.is_dir():
-            destination.mkdir(exist_ok=True)
-        else:
-            os.replace(path, destination)
+def _move_entries(source: Path, target: Path) -> None:
+    for entry in sorted(source.iterdir()):
+        destination = target / entry.name
+        if destination.is_dir() and not destination.is_symlink():
+            shutil.rmtree(destination)  # or an old scene's files would mix with the new one's
+        entry.replace(destination)
 
 
 def write_bytes(path: Path, content: bytes) -> None:

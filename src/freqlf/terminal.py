@@ -1,10 +1,10 @@
 """Tables and progress bars: bars only for people, never in a log."""
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import track
+from rich.progress import Progress
 from rich.table import Table
 
 Item = TypeVar("Item")
@@ -18,8 +18,13 @@ def print_table(table: Table) -> None:
     console.print(table)
 
 
-def show_progress(items: Iterable[Item], description: str) -> Iterator[Item]:
-    """Yield the items, with a progress bar on standard error if that is a terminal."""
+def make_progress() -> Progress:
+    """A progress bar on standard error, or nothing if that is not a terminal. Use it in a `with` statement."""
     console = Console(stderr=True)
-    total = len(items) if isinstance(items, Sized) else None
-    yield from track(items, description, total=total, console=console, disable=not console.is_terminal, transient=True)
+    return Progress(console=console, disable=not console.is_terminal, transient=True)
+
+
+def show_progress(items: Sequence[Item], description: str) -> Iterator[Item]:
+    """Yield the items, with a progress bar on standard error if that is a terminal."""
+    with make_progress() as progress:
+        yield from progress.track(items, description=description)
