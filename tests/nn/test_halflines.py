@@ -1,0 +1,73 @@
+import pytest
+import torch
+
+from freqlf.errors import FreqLFError
+from freqlf.lightfield import LINES, LightField
+from freqlf.nn.halflines import HalfLines, spatial_gradient
+from tests.nn.conftest import stacks_of
+
+INTERIOR = (..., slice(6, -6), slice(6, -6))
+
+
+def constant(like: HalfLines, disparity_px: float) -> torch.Tensor:
+    return torch.full_like(like.centre[:, :1], disparity_px)
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("disparity_px", [-1.3, 0.0, 0.8])
+def test_warping_by_the_true_disparity_aligns_every_line(plane_stacks, line: str, disparity_px: float) -> None:
+    half_lines = HalfLines.from_stacks(plane_stacks(disparity_px), [line])
+    aligned = half_lines.residuals(constant(half_lines, disparity_px))[INTERIOR]
+    assert aligned.abs().max() < 0.02  # what bilinear sampling loses on this texture
+    off = half_lines.residuals(constant(half_lines, disparity_px + 1))[INTERIOR]
+    assert off.abs().mean() > 0.05
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("missing_px", [-0.2, 0.1])
+def test_normal_equations_find_the_missing_disparity(plane_stacks, line: str, missing_px: float) -> None:
+    half_lines = HalfLines.from_stacks(plane_stacks(0.5), [line])
+    residuals = half_lines.residuals(constant(half_lines, 0.5 - missing_px))
+    numerators, denominators = half_lines.normal_equations(residuals)
+    assert numerators.shape == (1, 2, 32, 40)
+    # Each half-line by itself has the answer: at an occlusion only one of them may.
+    found = numerators[INTERIOR].sum(dim=(-2, -1)) / denominators[INTERIOR].sum(dim=(-2, -1))
+    assert torch.allclose(found, torch.full_like(found, missing_px), rtol=0.1)
+
+
+def test_half_lines_are_ordered_and_kept_apart(plane_stacks) -> None:
+    half_lines = HalfLines.from_stacks(plane_stacks(0.0, rows=5, columns=7), ["horizontal", "antidiagonal"])
+    assert half_lines.steps == (-3, -2, -1, 1, 2, 3, -2, -1, 1, 2)
+    assert half_lines.offsets[6:] == ((-2, 2), (-1, 1), (1, -1), (2, -2))
+    residuals = torch.zeros_like(half_lines.views)
+    residuals[:, half_lines.slices[1]] = -0.5
+    assert half_lines.costs(residuals).amax(dim=(0, 2, 3)).tolist() == [0.0, 0.5, 0.0, 0.0]
+
+
+def test_shear_changes_nothing_but_the_disparity(render_plane) -> None:
+    light_field = LightField.from_array(render_plane(0.3))
+    half_lines = HalfLines.from_stacks(stacks_of(light_field), list(LINES))
+    sheared = HalfLines.from_stacks(stacks_of(light_field.sheared(1.0)), list(LINES))
+    before = half_lines.residuals(constant(half_lines, 0.45))[INTERIOR]
+    after = sheared.residuals(constant(sheared, 1.45))[INTERIOR]
+    assert torch.allclose(before, after, atol=1e-3)
+
+
+def test_shrinking_divides_the_disparity(plane_stacks) -> None:
+    half_lines = HalfLines.from_stacks(plane_stacks(1.0, height=64, width=64), ["horizontal"]).shrunk(2)
+    assert half_lines.views.shape == (1, 4, 3, 32, 32)
+    assert half_lines.residuals(constant(half_lines, 0.5))[INTERIOR].abs().max() < 0.03
+
+
+def test_gradient_follows_the_direction() -> None:
+    rows, columns = torch.arange(6.0)[:, None], torch.arange(8.0)[None, :]
+    ramp = (2 * rows + 3 * columns).view(1, 1, 6, 8)
+    for direction, slope in (((0, 1), 3.0), ((1, 0), 2.0), ((1, 1), 5.0), ((1, -1), -1.0)):
+        assert torch.all(spatial_gradient(ramp, direction)[..., 1:-1, 1:-1] == slope)
+
+
+def test_missing_lines_are_named(plane_stacks) -> None:
+    stacks = plane_stacks(0.0)
+    del stacks["diagonal"]
+    with pytest.raises(FreqLFError, match="needs the diagonal views"):
+        HalfLines.from_stacks(stacks, ["horizontal", "diagonal"])

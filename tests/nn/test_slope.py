@@ -1,0 +1,45 @@
+import pytest
+import torch
+
+from freqlf.errors import FreqLFError
+from freqlf.nn.halflines import HalfLines
+from freqlf.nn.slope import SlopeOptions, estimate_slope
+
+
+def slope_of(stacks: dict[str, torch.Tensor], lines: tuple[str, ...] = ("horizontal", "vertical")) -> torch.Tensor:
+    return estimate_slope(HalfLines.from_stacks(stacks, lines), SlopeOptions())
+
+
+@pytest.mark.parametrize("disparity_px", [-1.8, -0.4, 0.0, 1.1, 2.3])
+def test_finds_the_disparity_of_a_plane(plane_stacks, disparity_px: float) -> None:
+    slope = slope_of(plane_stacks(disparity_px, rows=9, columns=9, height=96, width=80))
+    error = (slope - disparity_px)[..., 12:-12, 12:-12].abs()
+    assert error.median() < 0.01
+    assert error.max() < 0.1
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(3, 3), (5, 5), (9, 7)])
+def test_any_number_of_views_and_any_lines(plane_stacks, rows: int, columns: int) -> None:
+    stacks = plane_stacks(0.6, rows=rows, columns=columns, height=48, width=56)
+    for lines in (("horizontal",), ("horizontal", "vertical"), tuple(stacks)):
+        slope = slope_of(stacks, lines)
+        assert slope.shape == (1, 1, 48, 56)
+        assert (slope - 0.6)[..., 8:-8, 8:-8].abs().median() < 0.02
+
+
+def test_a_flat_image_stays_at_zero(plane_stacks) -> None:
+    stacks = {name: torch.full_like(stack, 0.5) for name, stack in plane_stacks(1.0).items()}
+    assert torch.all(slope_of(stacks) == 0)
+
+
+def test_tiny_images_use_the_finest_scale_only(plane_stacks) -> None:
+    assert slope_of(plane_stacks(0.2, height=5, width=3)).isfinite().all()
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(FreqLFError, match="one number of steps per scale"):
+        SlopeOptions(scales=(2, 1), steps=(1,))
+    with pytest.raises(FreqLFError, match="last scale must be 1"):
+        SlopeOptions(scales=(4, 2), steps=(1, 1))
+    with pytest.raises(FreqLFError, match="odd"):
+        SlopeOptions(window_px=4)
