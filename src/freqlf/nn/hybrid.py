@@ -1,0 +1,65 @@
+"""The hybrid layer: a global Fourier update, a local convolution and a pointwise skip of the same field."""
+
+import math
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from freqlf.nn.scale import GELU_POWER, gelu, scale_weights
+from freqlf.nn.spectral import Field, SpectralConv2d
+
+# Variance that the branches contribute before the activation at initialisation. The two convolutions keep the
+# scale of any field; the Fourier branch comes on top, since of noise it passes next to nothing.
+SKIP_POWER, LOCAL_POWER, FOURIER_POWER = 1 / 3, 2 / 3, 1 / 4
+
+
+class HybridLayer(nn.Module):
+    """GELU(K(z) + C(z) + W(z)), (B, C, H, W) -> (B, C, H, W): Fourier branch, 3x3 and 1x1 convolution.
+
+    fourier, local: switch the branches K and C; the pointwise W always stays.
+    residual: z + K(a) + C(a) + W(a) with a = GELU(z) instead, which suits short training; at
+        initialisation each layer multiplies the variance by about 1 + residual_power.
+
+    Parameters: 2*C*C*k1*k2 (Fourier, real numbers) + 9*C*C (local) + C*C + C (skip).
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        modes: tuple[int, int] = (16, 16),
+        *,
+        fourier: bool = True,
+        local: bool = True,
+        residual: bool = False,
+        residual_power: float = 0.25,
+        field: Field = "index",
+        reference_px: tuple[int, int] | None = None,
+    ) -> None:
+        super().__init__()
+        self.channels, self.residual = channels, residual
+        power = residual_power if residual else 1.0
+        self.skip = nn.Conv2d(channels, channels, 1)
+        scale_weights(self.skip, gain=math.sqrt(power * (SKIP_POWER if local else 1.0)))
+        self.local: nn.Conv2d | None = None
+        if local:
+            self.local = nn.Conv2d(channels, channels, 3, padding=1, bias=False)  # the skip has one
+            scale_weights(self.local, gain=math.sqrt(power * LOCAL_POWER))
+        self.fourier: SpectralConv2d | None = None
+        if fourier:
+            gain = math.sqrt(power * FOURIER_POWER / GELU_POWER)
+            self.fourier = SpectralConv2d(channels, modes, field=field, reference_px=reference_px, gain=gain)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Update the field."""
+        if not self.residual:
+            return gelu(self.update(z))
+        update = self.update(F.gelu(z))
+        return update.add_(z) if update.dtype == z.dtype else z + update
+
+    def update(self, z: Tensor) -> Tensor:
+        """K(z) + C(z) + W(z), in memory of its own."""
+        weight, padding = self.skip.weight, 0
+        if self.local is not None:  # the 1x1 kernel is the centre tap of a 3x3 one: one convolution for both
+            weight, padding = self.local.weight + F.pad(weight, (1, 1, 1, 1)), 1
+        update = F.conv2d(z, weight, self.skip.bias, padding=padding)
+        return update if self.fourier is None else self.fourier(z, onto=update)

@@ -1,0 +1,102 @@
+"""What the networks predict: a mixture of Gaussians over disparity at every pixel or query."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from freqlf.errors import FreqLFError
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture of K Gaussians over disparity, at the places (...): pixels (H, W) or queries (N).
+
+    logits: (B, K, ...), unnormalised log weights.
+    means: (B, K, ...), in px per view step.
+    deviations: (B, K, ...), standard deviations in px, positive.
+
+    Point estimates, quantiles and densities are (B, ...).
+    """
+
+    logits: Tensor
+    means: Tensor
+    deviations: Tensor
+
+    def __post_init__(self) -> None:
+        shapes = {tuple(part.shape) for part in (self.logits, self.means, self.deviations)}
+        if len(shapes) != 1 or self.means.ndim < 2:
+            raise FreqLFError(f"a mixture needs three tensors of one shape (B, K, ...), not {sorted(shapes)}")
+
+    @property
+    def components(self) -> int:
+        """K, the number of components."""
+        return self.means.shape[1]
+
+    @property
+    def weights(self) -> Tensor:
+        """(B, K, ...), summing to one over K."""
+        return self.logits.softmax(dim=1)
+
+    def mean(self) -> Tensor:
+        """The expected disparity: least squared error, but between the surfaces where two of them compete."""
+        return (self.weights * self.means).sum(dim=1)
+
+    def variance(self) -> Tensor:
+        """Within the components plus between them (the law of total variance), in px^2."""
+        weights = self.weights
+        # Around the mean rather than E[d^2] - E[d]^2, which loses all digits when the components agree.
+        spread = self.means - (weights * self.means).sum(dim=1, keepdim=True)
+        return (weights * (self.deviations.square() + spread.square())).sum(dim=1)
+
+    def mode(self) -> Tensor:
+        """The mean of the heaviest component: commits to one surface."""
+        return self._heaviest_mean().squeeze(1)
+
+    def local_mean(self, radius_px: float = 0.3) -> Tensor:
+        """The mean over the components whose means lie within `radius_px` of the heaviest one's.
+
+        Commits to one surface like the mode, but keeps the precision of components that agree.
+        """
+        near = (self.means - self._heaviest_mean()).abs() <= radius_px
+        weights = self.logits.masked_fill(~near, -math.inf).softmax(dim=1)
+        return (weights * self.means).sum(dim=1)
+
+    def log_prob(self, disparity_px: Tensor) -> Tensor:
+        """Log density at disparity_px (B, ...), in 1/px."""
+        standard = (disparity_px.unsqueeze(1) - self.means) / self.deviations
+        log_densities = -0.5 * standard.square() - self.deviations.log() - 0.5 * math.log(2 * math.pi)
+        return torch.logsumexp(self.logits.log_softmax(dim=1) + log_densities, dim=1)
+
+    def cdf(self, disparity_px: Tensor) -> Tensor:
+        """The probability of a disparity of at most disparity_px (B, ...)."""
+        return self._cdf(disparity_px, self.weights)
+
+    def quantile(self, probability: float, steps: int = 32) -> Tensor:
+        """The disparity below which `probability` of the mixture lies; 0.5 is the median.
+
+        By bisection: the quantile of a mixture lies between the least and the greatest of its components' ones.
+        """
+        if not 0.0 < probability < 1.0:
+            raise FreqLFError(f"a quantile needs a probability between 0 and 1, not {probability}")
+        weights = self.weights
+        level = torch.special.ndtri(torch.tensor(probability, dtype=torch.float64)).item()
+        quantiles = self.means + level * self.deviations
+        low, high = quantiles.amin(dim=1), quantiles.amax(dim=1)
+        for _ in range(steps):
+            middle = 0.5 * (low + high)
+            below = self._cdf(middle, weights) < probability
+            low, high = torch.where(below, middle, low), torch.where(below, high, middle)
+        return 0.5 * (low + high)
+
+    def shifted(self, by_px: float | Tensor) -> "Mixture":
+        """The mixture of disparity + by_px: that of the light field sheared by as much."""
+        return Mixture(self.logits, self.means + by_px, self.deviations)
+
+    def _heaviest_mean(self) -> Tensor:
+        return self.means.gather(1, self.logits.argmax(dim=1, keepdim=True))
+
+    def _cdf(self, disparity_px: Tensor, weights: Tensor) -> Tensor:
+        standard = (disparity_px.unsqueeze(1) - self.means) / self.deviations
+        return (weights * torch.special.ndtr(standard)).sum(dim=1)
