@@ -6,11 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from numpy.typing import NDArray
 
 from freqlf.data.hci import Parameters, write_scene
 
 REPOSITORY = Path(__file__).parents[1]
+
+# Examples are small, but a busy machine may take its time over any one of them.
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")
