@@ -77,7 +77,7 @@ def _draw_epi(
     band = min(width / 3, light_field.height)  # a part of the view, as high as the panel is wide over three
     first = min(max(row - band / 2, 0), light_field.height - band)
     top.set_ylim(first + band - 0.5, first - 0.5)
-    _label(top, "a part of the central view; the red line is the row shown below", "", f"{across} (px)")
+    _label(top, "a part of the central view; the red line is shown below", "", f"{across} (px)")
 
     middle.imshow(epi, aspect="auto", interpolation="nearest", extent=(-0.5, width - 0.5, len(epi) - 0.5, -0.5))
     outline = [Stroke(linewidth=2.6, foreground="black"), Normal()]
@@ -90,7 +90,7 @@ def _draw_epi(
     bottom.plot(line_px, linewidth=1.5)
     bottom.plot(points, line_px[points], "o", color="black", markersize=4)
     bottom.grid(alpha=0.3)
-    _label(bottom, "disparity along the row", f"{along} (px)", "px per view")
+    _label(bottom, "disparity along the red line", f"{along} (px)", "px per view")
     return figure
 
 

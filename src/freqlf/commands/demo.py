@@ -23,13 +23,13 @@ CONTENTS = {
 }
 
 
-def run(out: Path, overwrite: bool = False, seed: int = 4, size: int = 384, views: int = 9) -> None:
+def run(out: Path, overwrite: bool = False, seed: int = 5, size: int = 256, views: int = 9) -> None:
     """Generate a light field and draw it: its central view, its true disparity, and its EPIs.
 
     Args:
         out: Folder for the pictures and the scene.
         overwrite: Replace the files of an earlier demo; other files in the folder stay.
-        seed: Which scene to generate.
+        seed: Which room to generate.
         size: Width and height of the views in pixels.
         views: Number of views per row and per column; odd.
     """
@@ -45,7 +45,7 @@ def generate_scene(directory: Path, seed: int, size_px: int, views: int, progres
     """Render the views on the lines through the centre of a scene, and write them."""
     from freqlf.data.synthetic import SceneOptions, render_scene  # imports torch
 
-    options = SceneOptions(height_px=size_px, width_px=size_px, rows=views, columns=views)
+    options = SceneOptions(height_px=size_px, width_px=size_px, rows=views, columns=views, layout="room")
     grid = LightField(views, views, {})
     needed = {view for direction in LINES for view in grid.line(direction)}  # the models look at no other
     task = progress.add_task("rendering", total=len(needed))
