@@ -40,6 +40,36 @@ def test_16_bit_colour_keeps_all_its_bits(tmp_path, colour_type, channels, row_f
     assert np.array_equal(read_image(tmp_path / "a.png"), pixels[..., :3].astype(np.float32) / np.float32(65535))
 
 
+def make_tiff(pixels: np.ndarray, byte_order: str) -> bytes:
+    """An uncompressed 16-bit RGB TIFF in one strip; `byte_order` is < or >."""
+    height, width, _ = pixels.shape
+    content = pixels.astype(f"{byte_order}u2").tobytes()
+    bits_at = 8 + len(content)
+    short, long = 3, 4
+    tags = [
+        *((256, long, 1, width), (257, long, 1, height), (258, short, 3, bits_at), (259, short, 1, 1)),
+        *((262, short, 1, 2), (273, long, 1, 8), (277, short, 1, 3), (278, long, 1, height)),
+        *((279, long, 1, len(content)), (284, short, 1, 1)),
+    ]
+
+    def pack(layout: str, *values: int) -> bytes:
+        return struct.pack(byte_order + layout, *values)
+
+    directory = pack("H", len(tags))
+    for tag, kind, count, value in tags:
+        inline = pack("HH", value, 0) if kind == short and count == 1 else pack("I", value)
+        directory += pack("HHI", tag, kind, count) + inline
+    head = (b"II" if byte_order == "<" else b"MM") + pack("HI", 42, bits_at + 6)
+    return head + content + pack("HHH", 16, 16, 16) + directory + pack("I", 0)
+
+
+@pytest.mark.parametrize("byte_order", ["<", ">"])
+def test_16_bit_colour_tiff_keeps_all_its_bits(tmp_path, byte_order):
+    pixels = random.integers(0, 65536, (7, 5, 3)).astype(np.uint16)
+    (tmp_path / "a.tif").write_bytes(make_tiff(pixels, byte_order))
+    assert np.array_equal(read_pixels(tmp_path / "a.tif"), pixels)
+
+
 def test_16_bit_colour_is_written_and_read_back(tmp_path):
     pixels = random.integers(0, 65536, (6, 9, 3)).astype(np.uint16)
     write_image(tmp_path / "a.png", pixels)
