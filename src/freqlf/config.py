@@ -1,0 +1,186 @@
+"""Model configurations and the presets: what a network is built from, and nothing about how it is trained."""
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal
+
+from freqlf.errors import FreqLFError
+
+EPI_LINES = ("horizontal", "vertical")
+STAR_LINES = ("horizontal", "vertical", "diagonal", "antidiagonal")
+
+
+def _check_positive(config: Any, *names: str) -> None:
+    for name in names:
+        if getattr(config, name) < 1:
+            raise FreqLFError(f"{name} must be at least 1, not {getattr(config, name)}")
+
+
+@dataclass(frozen=True)
+class Switches:
+    """The components that the ablations remove.
+
+    Attributes:
+        fourier: the Fourier branch of the hybrid layers.
+        local: their 3x3 branch.
+        squeeze: channel reweighting after the encoder (SE).
+        probabilistic: the mixture head; without it one disparity per pixel is regressed.
+    """
+
+    fourier: bool = True
+    local: bool = True
+    squeeze: bool = True
+    probabilistic: bool = True
+
+
+@dataclass(frozen=True)
+class EpiConfig:
+    """The paper's base model: streams on the raw EPI stacks, trained end to end.
+
+    Attributes:
+        rows, columns: views per axis, odd.
+        channels: C of the latent field.
+        layers: L hybrid layers.
+        modes: k1 = k2 retained Fourier modes.
+        components: K of the mixture.
+        stream_channels: features of each of the three streams.
+        field: what Fourier weights mean on a field of another size, see `SpectralConv2d`.
+        reference_px: side of the field that the weights were learned on; only "index" can do without.
+        switches: components to leave out.
+    """
+
+    rows: int = 9
+    columns: int = 9
+    channels: int = 128
+    layers: int = 4
+    modes: int = 16
+    components: int = 5
+    stream_channels: int = 64
+    field: Literal["index", "frequency", "window"] = "index"
+    reference_px: int | None = None
+    switches: Switches = Switches()
+    kind: Literal["epi"] = "epi"
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "channels", "layers", "modes", "components", "stream_channels")
+        for name in ("rows", "columns"):
+            if getattr(self, name) < 3 or getattr(self, name) % 2 == 0:
+                raise FreqLFError(f"{name} must be odd and at least 3, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
+class PassConfig:
+    """One pass of an aligned model over the evidence.
+
+    Attributes:
+        channels: C of the latent field.
+        layers: L hybrid layers.
+        modes: k1 = k2 retained Fourier modes.
+        stem_channels: width of the pointwise layer that reads the evidence.
+        window_px: side of the neighbourhood whose nearest and farthest surface become hypotheses.
+        relative_px: distances from the estimate at which matching costs are evaluated. Not empty means that
+            disparities are enumerated, so it stays empty in the base model.
+    """
+
+    channels: int = 48
+    layers: int = 6
+    modes: int = 8
+    stem_channels: int = 64
+    window_px: int = 11
+    relative_px: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "channels", "layers", "modes", "stem_channels", "window_px")
+        if self.window_px % 2 == 0:
+            raise FreqLFError(f"window_px must be odd, not {self.window_px}")
+
+
+@dataclass(frozen=True)
+class AlignedConfig:
+    """A model on slope-aligned views; takes any odd number of views per axis.
+
+    Attributes:
+        lines: the lines of views it uses.
+        passes: each refines the estimate of the one before.
+        components: K of the mixture.
+        field, reference_px, switches: as in `EpiConfig`.
+    """
+
+    lines: tuple[str, ...] = EPI_LINES
+    passes: tuple[PassConfig, ...] = (PassConfig(),)
+    components: int = 5
+    field: Literal["index", "frequency", "window"] = "frequency"
+    reference_px: int | None = 128
+    switches: Switches = Switches()
+    kind: Literal["aligned"] = "aligned"
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "components")
+        unknown = set(self.lines) - set(STAR_LINES)
+        if unknown or not self.lines:
+            raise FreqLFError(f"lines must be some of {', '.join(STAR_LINES)}, not {self.lines}")
+        if not self.passes:
+            raise FreqLFError("a model needs at least one pass")
+
+
+ModelConfig = EpiConfig | AlignedConfig
+
+# The two compact presets run in seconds on a laptop's CPU; the two others have the paper's sizes.
+PRESETS: dict[str, ModelConfig] = {
+    "freqlf": EpiConfig(),
+    "freqlf-plus": AlignedConfig(
+        lines=STAR_LINES,
+        passes=(PassConfig(channels=128, layers=4, modes=16, stem_channels=128, relative_px=(-0.25, -0.1, 0.1, 0.25)),),
+        field="index",
+        reference_px=None,
+    ),
+    "freqlf-small": AlignedConfig(lines=EPI_LINES, passes=(PassConfig(),)),
+    "freqlf-plus-small": AlignedConfig(
+        lines=STAR_LINES,
+        passes=(
+            PassConfig(channels=32, layers=3),
+            PassConfig(window_px=7, relative_px=(-0.25, -0.1, 0.1, 0.25)),
+        ),
+    ),
+}
+
+
+def find_preset(name: str) -> ModelConfig:
+    """The preset of this name."""
+    if name not in PRESETS:
+        raise FreqLFError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]
+
+
+def without(config: ModelConfig, component: str) -> ModelConfig:
+    """The configuration with one component removed: a field of `Switches`."""
+    names = [field.name for field in fields(Switches)]
+    if component not in names:
+        raise FreqLFError(f"unknown component {component!r}: choose one of {', '.join(names)}")
+    return replace(config, switches=replace(config.switches, **{component: False}))
+
+
+def config_to_dict(config: ModelConfig) -> dict[str, Any]:
+    """As plain lists, numbers and strings, for JSON and checkpoints."""
+    return asdict(config)
+
+
+def config_from_dict(content: dict[str, Any]) -> ModelConfig:
+    """The inverse of `config_to_dict`; unknown keys and kinds are refused."""
+    kinds: dict[str, type[EpiConfig] | type[AlignedConfig]] = {"epi": EpiConfig, "aligned": AlignedConfig}
+    kind = kinds.get(content.get("kind", ""))
+    if kind is None:
+        raise FreqLFError(f"unknown kind of model {content.get('kind')!r}: this version knows {', '.join(kinds)}")
+    values = dict(content)
+    if "switches" in values:
+        values["switches"] = _build(Switches, values["switches"])
+    if "passes" in values:
+        values["passes"] = tuple(_build(PassConfig, one) for one in values["passes"])
+    return _build(kind, values)
+
+
+def _build(kind: type, values: dict[str, Any]) -> Any:
+    unknown = set(values) - {field.name for field in fields(kind)}
+    if unknown:
+        raise FreqLFError(f"unknown key {sorted(unknown)[0]!r} in {kind.__name__}; was it made by a newer version?")
+    # JSON has no tuples.
+    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})

@@ -1,0 +1,126 @@
+"""Models that see the views aligned: slope field, then passes of evidence, hybrid layers and mixture decoding.
+
+Plain networks on raw stacks learn matching slowly. Here a slope field does the geometry first: the network
+only learns what is left, and which of the surfaces around a pixel it belongs to. The base model enumerates no
+disparity; FreqLF+ adds the diagonal views and the cost curve around the estimate. Both take any odd number of
+views per axis, and shearing the light field shears the estimate along.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from freqlf.nn.decoder import MixtureDecoder, RegressionDecoder
+from freqlf.nn.epi import SqueezeExcitation
+from freqlf.nn.evidence import CONTEXT_CHANNELS, Evidence, gather_evidence, half_line_channels, surround
+from freqlf.nn.filters import box_mean
+from freqlf.nn.halflines import HalfLines
+from freqlf.nn.hybrid import HybridLayer
+from freqlf.nn.mixture import Mixture
+from freqlf.nn.scale import gelu, scale_weights
+from freqlf.nn.slope import SlopeOptions, estimate_slope
+
+# Side of the window whose mean slope is the first pass's alternative hypothesis: what the surroundings say.
+COARSE_WINDOW_PX = 15
+# Components within this distance of the heaviest one are the same surface.
+SURFACE_RADIUS_PX = 0.3
+
+
+class HalfLineEncoder(nn.Module):
+    """Evidence to features (B, channels, H, W): a pointwise layer, a 3x3 layer, channel reweighting."""
+
+    def __init__(
+        self, half_lines: int, relative_px: tuple[float, ...], stem_channels: int, channels: int, *, squeeze: bool
+    ) -> None:
+        super().__init__()
+        inputs = CONTEXT_CHANNELS + half_lines * half_line_channels(relative_px)
+        self.read = nn.Conv2d(inputs, stem_channels, 1)
+        self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
+        scale_weights(self.read, after_gelu=False)
+        scale_weights(self.look)
+        self.squeeze = SqueezeExcitation(channels) if squeeze else None
+
+    def forward(self, evidence: Evidence) -> Tensor:
+        """Features of the same height and width."""
+        inputs = torch.cat((evidence.context, evidence.half_lines.flatten(1, 2)), dim=1)
+        inputs = inputs.contiguous(memory_format=torch.channels_last)
+        features = self.look(gelu(self.read(inputs)))
+        return features if self.squeeze is None else self.squeeze(features)
+
+
+class RefinementPass(nn.Module):
+    """Evidence about hypotheses in, a mixture anchored at them out."""
+
+    def __init__(
+        self,
+        encoder: HalfLineEncoder,
+        layers: Sequence[HybridLayer],
+        decoder: MixtureDecoder | RegressionDecoder,
+        *,
+        window_px: int,
+        relative_px: tuple[float, ...],
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.layers = nn.Sequential(*layers)
+        self.decoder = decoder
+        self.window_px, self.relative_px = window_px, relative_px
+
+    def forward(
+        self, half_lines: HalfLines, estimate_px: Tensor, alternative_px: Tensor, queries: Tensor | None = None
+    ) -> Mixture:
+        """Refine the estimate (B, 1, H, W); its surroundings and the alternative are the other hypotheses."""
+        hypotheses_px = surround(estimate_px, alternative_px, self.window_px)
+        evidence = gather_evidence(half_lines, hypotheses_px, self.relative_px)
+        field = self.layers(self.encoder(evidence))
+        return self.decoder(F.gelu(field), queries, anchors=hypotheses_px)
+
+
+class AlignedFreqLF(nn.Module):
+    """The compact FreqLF, or FreqLF+ if its passes evaluate relative costs and its lines include diagonals."""
+
+    def __init__(self, lines: Sequence[str], passes: Sequence[RefinementPass], slope: SlopeOptions) -> None:
+        super().__init__()
+        self.lines = tuple(lines)
+        self.passes = nn.ModuleList(passes)
+        self.slope = slope
+
+    def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:
+        """Disparity mixture at every pixel, or at `queries` (B, N, 2) = (x, y) in [-1, 1].
+
+        stacks: line name to (B, A, 3, H, W) in [0, 1], ordered along the line.
+        """
+        return self.forward_passes(stacks, queries)[-1]
+
+    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
+        """The mixtures of all passes; only the last one is asked at `queries`."""
+        half_lines = HalfLines.from_stacks(stacks, self.lines)
+        estimate_px = self.first_estimate(stacks)
+        alternative_px = box_mean(estimate_px, COARSE_WINDOW_PX)
+        mixtures: list[Mixture] = []
+        for index, refine in enumerate(self.passes):
+            is_last = index == len(self.passes) - 1
+            mixtures.append(refine(half_lines, estimate_px, alternative_px, queries if is_last else None))
+            if not is_last:
+                estimate_px, alternative_px = split_surfaces(mixtures[-1])
+        return mixtures
+
+    def first_estimate(self, stacks: Mapping[str, Tensor]) -> Tensor:
+        """The slope field (B, 1, H, W). Diagonals are left out: they cost twice as much and add nothing to it."""
+        straight = [line for line in self.lines if line in ("horizontal", "vertical")]
+        return estimate_slope(HalfLines.from_stacks(stacks, straight or self.lines), self.slope)
+
+
+@torch.no_grad()
+def split_surfaces(mixture: Mixture, radius_px: float = SURFACE_RADIUS_PX) -> tuple[Tensor, Tensor]:
+    """The surface that a mixture believes in most and the mean of its other components, both (B, 1, H, W).
+
+    A mixture that sees one surface only gives it twice.
+    """
+    estimate_px = mixture.local_mean(radius_px).unsqueeze(1)
+    elsewhere = mixture.weights * ((mixture.means - estimate_px).abs() > radius_px)
+    total = elsewhere.sum(dim=1, keepdim=True)
+    offset_px = (elsewhere * (mixture.means - estimate_px)).sum(dim=1, keepdim=True) / (total + 1e-3)
+    return estimate_px, estimate_px + offset_px
