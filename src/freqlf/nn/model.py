@@ -1,0 +1,87 @@
+"""FreqLF as published: EPI-guided encoder, Fourier-local layers, coordinate-conditioned decoder."""
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor, nn
+
+from freqlf.errors import FreqLFError
+from freqlf.nn.decoder import Decoder, MixtureDecoder, RegressionDecoder
+from freqlf.nn.epi import EpiEncoder
+from freqlf.nn.hybrid import HybridLayer
+from freqlf.nn.mixture import Mixture
+from freqlf.nn.scale import scale_weights
+from freqlf.nn.spectral import Field
+
+
+class FreqLF(nn.Module):
+    """Two stacks of views to a mixture over disparity; no disparity is ever enumerated.
+
+    encoder: a module from (horizontal, vertical) to features (B, encoder.channels, H, W).
+    layers: at least one hybrid layer, all of the same channels; the features are lifted to these by a 1x1 convolution.
+    decoder: reads the last field.
+    """
+
+    def __init__(self, encoder: EpiEncoder, layers: Iterable[HybridLayer], decoder: Decoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.layers = nn.ModuleList(layers)
+        self.decoder = decoder
+        channels = {layer.channels for layer in self.layers if isinstance(layer, HybridLayer)}
+        if len(channels) != 1:
+            raise FreqLFError(f"the hybrid layers need one number of channels, not {sorted(channels)}")
+        self.lift = nn.Conv2d(encoder.channels, channels.pop(), 1)
+        scale_weights(self.lift, after_gelu=False)
+
+    def forward(
+        self,
+        horizontal: Tensor,
+        vertical: Tensor,
+        queries: Tensor | None = None,
+        *,
+        size: tuple[int, int] | None = None,
+    ) -> Mixture:
+        """The disparity of the centre view, the middle of the horizontal stack.
+
+        horizontal: (B, A_h, 3, H, W), the central row of views with v increasing, colours in [0, 1].
+        vertical: (B, A_v, 3, H, W), the central column of views with u increasing.
+        queries, size: where to decode, see `Decoder`; the pixels of the centre view if neither is given.
+        """
+        z = self.update_field(self.encoder(horizontal, vertical))
+        return self.decoder(z, queries, size=size)
+
+    def update_field(self, features: Tensor) -> Tensor:
+        """Features to the final latent field, (B, C, H, W)."""
+        z = self.lift(features).contiguous(memory_format=torch.channels_last)
+        for layer in self.layers:
+            z = layer(z)
+        return z
+
+
+def build_paper_model(
+    views: tuple[int, int] = (9, 9),
+    channels: int = 128,
+    layers: int = 4,
+    modes: int = 16,
+    components: int = 5,
+    stream_channels: int = 64,
+    *,
+    hidden: int = 128,
+    fourier: bool = True,
+    local: bool = True,
+    squeeze: bool = True,
+    probabilistic: bool = True,
+    field: Field = "index",
+    reference_px: tuple[int, int] | None = None,
+) -> FreqLF:
+    """FreqLF with the paper's sizes by default; the four switches are its ablations.
+
+    views: the numbers of horizontal and vertical views.
+    """
+    encoder = EpiEncoder(*views, channels=channels, stream_channels=stream_channels, squeeze=squeeze)
+    field_layers = [
+        HybridLayer(channels, (modes, modes), fourier=fourier, local=local, field=field, reference_px=reference_px)
+        for _ in range(layers)
+    ]
+    decoder = MixtureDecoder(channels, hidden, components) if probabilistic else RegressionDecoder(channels, hidden)
+    return FreqLF(encoder, field_layers, decoder)
