@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import settings
 from numpy.typing import NDArray
 
 from freqlf.data.hci import Parameters, write_scene
+from freqlf.lightfield import LINES, LightField
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -75,3 +77,23 @@ def make_scene(tmp_path: Path, render_plane: Callable[..., NDArray[np.float32]])
         return directory
 
     return make
+
+
+@pytest.fixture(scope="session")
+def stacks_of() -> Callable[[LightField], dict[str, Any]]:
+    """Turns a light field into network input: the name of each line to a tensor (1, A, 3, H, W)."""
+    torch = pytest.importorskip("torch")
+
+    def stack(light_field: LightField) -> dict[str, Any]:
+        pixels = {name: light_field.stack(name).transpose(0, 3, 1, 2) for name in LINES}
+        return {name: torch.from_numpy(np.ascontiguousarray(views))[None] for name, views in pixels.items()}
+
+    return stack
+
+
+@pytest.fixture(scope="session")
+def plane_stacks(
+    render_plane: Callable[..., NDArray[np.float32]], stacks_of: Callable[[LightField], dict[str, Any]]
+) -> Callable[..., dict[str, Any]]:
+    """Network input of a smooth texture at one disparity; the arguments are those of `render_plane`."""
+    return lambda *args, **kwargs: stacks_of(LightField.from_array(render_plane(*args, **kwargs)))

@@ -4,7 +4,6 @@ import torch
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES, LightField
 from freqlf.nn.halflines import HalfLines, spatial_gradient
-from tests.nn.conftest import stacks_of
 
 INTERIOR = (..., slice(6, -6), slice(6, -6))
 
@@ -44,7 +43,7 @@ def test_half_lines_are_ordered_and_kept_apart(plane_stacks) -> None:
     assert half_lines.costs(residuals).amax(dim=(0, 2, 3)).tolist() == [0.0, 0.5, 0.0, 0.0]
 
 
-def test_shear_changes_nothing_but_the_disparity(render_plane) -> None:
+def test_shear_changes_nothing_but_the_disparity(render_plane, stacks_of) -> None:
     light_field = LightField.from_array(render_plane(0.3))
     half_lines = HalfLines.from_stacks(stacks_of(light_field), list(LINES))
     sheared = HalfLines.from_stacks(stacks_of(light_field.sheared(1.0)), list(LINES))
