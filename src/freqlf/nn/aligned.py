@@ -38,8 +38,9 @@ class HalfLineEncoder(nn.Module):
         inputs = CONTEXT_CHANNELS + half_lines * half_line_channels(relative_px)
         self.read = nn.Conv2d(inputs, stem_channels, 1)
         self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
-        scale_weights(self.read, after_gelu=False)
-        scale_weights(self.look)
+        # Evidence has about half of unit scale, and the reweighting starts around one half.
+        scale_weights(self.read, gain=2.0, after_gelu=False)
+        scale_weights(self.look, gain=2.0 if squeeze else 1.0)
         self.squeeze = SqueezeExcitation(channels) if squeeze else None
 
     def forward(self, evidence: Evidence) -> Tensor:
@@ -75,7 +76,8 @@ class RefinementPass(nn.Module):
         hypotheses_px = surround(estimate_px, alternative_px, self.window_px)
         evidence = gather_evidence(half_lines, hypotheses_px, self.relative_px)
         field = self.layers(self.encoder(evidence))
-        return self.decoder(F.gelu(field), queries, anchors=hypotheses_px)
+        # The estimate comes first, so that a decoder of fewer components starts from it.
+        return self.decoder(F.gelu(field), queries, anchors=hypotheses_px[:, : self.decoder.components])
 
 
 class AlignedFreqLF(nn.Module):
