@@ -14,6 +14,7 @@ from freqlf.errors import FreqLFError
 # name as typed: (module in freqlf.commands, one line for the overview)
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "score disparity maps of any method against the ground truth"),
+    "train": ("train", "train a model by a recipe, resumable at any time"),
     "data check": ("data_check", "say what a benchmark folder holds and what is missing"),
     "data synth": ("data_synth", "generate light fields with exact ground truth"),
     "demo": ("demo", "a generated scene with pictures to look at"),

@@ -1,0 +1,210 @@
+"""Training batches, cut from scenes in memory.
+
+Every sample is a function of the seed and its number alone. A run can therefore be resumed at any step, or its batches
+divided among any number of processes, without any state of random generators.
+"""
+
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from random import Random
+
+import torch
+from torch import Tensor
+
+from freqlf.data import augment
+from freqlf.data.samples import Sample
+from freqlf.errors import FreqLFError
+from freqlf.recipe import Recipe
+
+_MOST_TRIES = 10  # for a crop with enough valid pixels
+_EDGE_CANDIDATES = 4
+_EDGE_JUMP_PX = 0.1  # a change of disparity between neighbours that counts as an edge
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What a model is trained on in one step.
+
+    Attributes:
+        stacks: line name to (B, A, 3, H, W), float32.
+        disparity_px: (B, 1, H, W), in px per view step.
+        valid: (B, 1, H, W), bool: pixels that have a loss.
+    """
+
+    stacks: dict[str, Tensor]
+    disparity_px: Tensor
+    valid: Tensor
+
+    def to(self, device: torch.device) -> "Batch":
+        """The batch on another device."""
+        if device.type == "cpu":
+            return self
+        stacks = {line: stack.pin_memory().to(device, non_blocking=True) for line, stack in self.stacks.items()}
+        return Batch(stacks, self.disparity_px.to(device), self.valid.to(device))
+
+
+class BatchSource:
+    """Cuts the batches of a recipe from scenes; `generated` ones, if any, make up `synthetic_share` of the samples."""
+
+    def __init__(
+        self, recipe: Recipe, lines: Iterable[str], scenes: Sequence[Sample], generated: Sequence[Sample] = ()
+    ) -> None:
+        self.recipe = recipe
+        self.lines = tuple(lines)
+        self.scenes, self.generated = tuple(scenes), tuple(generated)
+        everything = (*self.scenes, *self.generated)
+        if not everything:
+            raise FreqLFError("there is no scene to train on; name a split or a number of generated scenes")
+        grids = {len(sample.steps): sample.name for sample in everything}
+        if len(grids) > 1:
+            described = " and ".join(f"{name} has {views}" for views, name in grids.items())
+            raise FreqLFError(f"scenes in training need the same number of views, but {described}")
+        self.shorter_side_px = min(min(sample.height, sample.width) for sample in everything)
+        sizes = {(sample.height, sample.width) for sample in everything}
+        self.full_size = sizes.pop() if len(sizes) == 1 else (self.shorter_side_px, self.shorter_side_px)
+        size_px = recipe.cropping.crop_size_px
+        if size_px > self.shorter_side_px:
+            raise FreqLFError(
+                f"crops of {size_px} px do not fit into scenes of {self.shorter_side_px} px; set --crop-size-px"
+            )
+
+    @property
+    def scene_count(self) -> int:
+        """Scenes that an epoch goes through."""
+        return len(self.scenes) or len(self.generated)
+
+    def batch(self, step: int, rank: int = 0, processes: int = 1) -> Batch:
+        """The part of the batch number `step` that belongs to process `rank`."""
+        share = self.recipe.batch_size // processes
+        first = step * self.recipe.batch_size + rank * share
+        height, width = self.draw_size(step)
+        samples = [self.sample(number, height, width) for number in range(first, first + share)]
+        return Batch(
+            {line: torch.stack([sample.stack(line) for sample in samples]) for line in self.lines},
+            torch.stack([sample.disparity_px for sample in samples]).unsqueeze(1),
+            torch.stack([sample.valid for sample in samples]).unsqueeze(1),
+        )
+
+    def draw_size(self, step: int) -> tuple[int, int]:
+        """Height and width of all crops of a step: they have to fit into one tensor."""
+        cropping = self.recipe.cropping
+        if cropping.crop_size_px:
+            return cropping.crop_size_px, cropping.crop_size_px
+        rng = Random(f"size {self.recipe.seed} {step}")
+        longest = self.shorter_side_px
+        middle = int(0.7 * longest)
+        strategy = rng.random()
+        if strategy < cropping.full_share:
+            return self.full_size
+        if strategy < cropping.full_share + cropping.large_share:
+            low, high = middle, longest
+        else:
+            low, high = min(cropping.smallest_crop_px, middle), middle
+        return rng.randint(low, high), rng.randint(low, high)
+
+    def sample(self, number: int, height: int, width: int) -> Sample:
+        """The sample of this number over the whole run, with pixels of floats."""
+        rng = Random(f"sample {self.recipe.seed} {number}")
+        options = self.recipe.augmentation
+        scene = self._draw_scene(number, rng)
+        fits_turned = height <= scene.width and width <= scene.height
+        turned = options.flips and fits_turned and rng.random() < 0.5
+        size = (width, height) if turned else (height, width)
+        geometry = augment.draw_geometry(options, len(scene.steps), rng)
+        if geometry.is_identity:
+            y, x = self._draw_place(scene, *size, rng)
+            sample = augment.vary_colours(scene.cut(y, x, *size), options, rng)
+        else:
+            sample = self._cut_resampled(scene, geometry, *size, rng)
+        if options.flips:
+            sample = augment.flip_randomly(sample.transposed() if turned else sample, rng)
+        sample = augment.add_noise(augment.vary_exposure(sample, options, rng), options, rng)
+        return _without_border(sample, self.recipe.loss_border_px)
+
+    def _draw_scene(self, number: int, rng: Random) -> Sample:
+        """Every scene once per epoch, in random order."""
+        use_generated = not self.scenes or rng.random() < self.recipe.cropping.synthetic_share
+        pool = self.generated if self.generated and use_generated else self.scenes
+        epoch, place = divmod(number, len(pool))
+        order = list(range(len(pool)))
+        Random(f"order {self.recipe.seed} {epoch}").shuffle(order)
+        return pool[order[place]]
+
+    def _draw_place(self, scene: Sample, height: int, width: int, rng: Random, margin: int = 0) -> tuple[int, int]:
+        """Top left pixel of a crop."""
+        cropping = self.recipe.cropping
+        best, most_edges = (0, 0), -1.0
+        wanted = _EDGE_CANDIDATES if rng.random() < cropping.edge_bias else 1
+        for _ in range(_MOST_TRIES):
+            y = _draw_start(rng, scene.height, height, margin)
+            x = _draw_start(rng, scene.width, width, margin)
+            window = scene.cut(y, x, height, width)
+            if cropping.valid_share > 0 and window.valid.float().mean() < cropping.valid_share:
+                if most_edges < 0:
+                    best = y, x
+                continue
+            edges = _edge_share(window) if wanted > 1 else 0.0
+            if edges > most_edges:
+                best, most_edges = (y, x), edges
+            wanted -= 1
+            if wanted <= 0:
+                break
+        return best
+
+    def _cut_resampled(self, scene: Sample, geometry: augment.Geometry, height: int, width: int, rng: Random) -> Sample:
+        """A crop of the transformed scene, from a window of the source with a margin for the views."""
+        reach = max(max(abs(u), abs(v)) for u, v in scene.steps)
+        margin = geometry.margin_px(reach)
+        # What the crop covers of the source; a scene that is too small for that is extended without ground truth.
+        covered_height = min(round(height / geometry.scale), scene.height)
+        covered_width = min(round(width / geometry.scale), scene.width)
+        y, x = self._draw_place(scene, covered_height, covered_width, rng, margin)
+        top, left = max(0, y - margin), max(0, x - margin)
+        bottom, right = min(scene.height, y + covered_height + margin), min(scene.width, x + covered_width + margin)
+        source = scene.cut(top, left, bottom - top, right - left)
+        source = augment.vary_colours(source, self.recipe.augmentation, rng)
+        return augment.resample(source, geometry, y - top, x - left, height, width)
+
+
+def _draw_start(rng: Random, length: int, size: int, margin: int) -> int:
+    """Where a crop begins, with the margin around it inside the scene if there is room."""
+    margin = min(margin, (length - size) // 2)
+    return rng.randint(margin, length - size - margin)
+
+
+def _edge_share(window: Sample) -> float:
+    """Share of the pixels where the disparity jumps."""
+    jump_x = window.disparity_px.diff(dim=1).abs() > _EDGE_JUMP_PX
+    jump_y = window.disparity_px.diff(dim=0).abs() > _EDGE_JUMP_PX
+    return float(jump_x.float().mean() + jump_y.float().mean())
+
+
+def _without_border(sample: Sample, border_px: int) -> Sample:
+    """No loss along the edge: the other views see these pixels outside of the crop."""
+    if border_px == 0:
+        return sample
+    inside = torch.zeros_like(sample.valid)
+    inside[border_px:-border_px, border_px:-border_px] = True
+    return replace(sample, valid=sample.valid & inside)
+
+
+def prefetch(
+    source: BatchSource, steps: Iterable[int], rank: int = 0, processes: int = 1, loaders: int = 0
+) -> Generator[Batch]:
+    """The batches of `steps`, prepared by as many threads in the background; 0 prepares each when it is asked for."""
+    if loaders == 0:
+        yield from (source.batch(step, rank, processes) for step in steps)
+        return
+    pending: list[Future[Batch]] = []
+    with ThreadPoolExecutor(loaders) as pool:
+        try:
+            for step in steps:
+                pending.append(pool.submit(source.batch, step, rank, processes))
+                if len(pending) > 2 * loaders:
+                    yield pending.pop(0).result()
+            while pending:
+                yield pending.pop(0).result()
+        finally:
+            for future in pending:
+                future.cancel()
