@@ -97,9 +97,30 @@ class Monitor:
             self.say(f"  {estimate} MSE x100 / BadPix(0.07) %: {described}")
 
     def _write(self, kind: str, step: int, values: dict[str, Any]) -> None:
-        self._lines.write(json.dumps({"kind": kind, "step": step, **values}) + "\n")
+        line = json.dumps({"kind": kind, "step": step, **values})
+        line = json.dumps(json.loads(line, parse_constant=lambda _: None))  # JSON has neither NaN nor infinity
+        self._lines.write(line + "\n")
         for tracker in self._trackers:
             tracker.log(step, {f"{kind}/{name}": value for name, value in _flatten(values).items()})
+
+
+class Silence:
+    """The monitor of processes that do not write."""
+
+    def __enter__(self) -> "Silence":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def say(self, text: str) -> None:
+        """Say nothing."""
+
+    def report_step(self, step: int, epoch: float, pixels: int, seconds: float, **values: float) -> None:
+        """Report nothing."""
+
+    def report_validation(self, step: int, validation: Validation, seconds: float, is_best: bool) -> None:
+        """Report nothing."""
 
 
 class _TensorBoard:

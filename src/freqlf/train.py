@@ -3,32 +3,27 @@
 import copy
 import math
 import shutil
-import signal
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.optim.swa_utils import get_ema_multi_avg_fn
+from torch import nn
 
 from freqlf.checkpoint import Checkpoint, load_checkpoint, load_weights, require_same_run, save_checkpoint
-from freqlf.data.batches import Batch, BatchSource, prefetch
+from freqlf.data.batches import BatchSource, prefetch
 from freqlf.data.samples import Sample
 from freqlf.distributed import Processes
 from freqlf.errors import FreqLFError
 from freqlf.files import write_json
-from freqlf.monitor import Monitor
-from freqlf.nn import losses
-from freqlf.nn.mixture import Mixture
+from freqlf.monitor import Monitor, Silence
+from freqlf.optimization import Objective, learning_rate, make_optimizer, update_average, weighted_loss
 from freqlf.provenance import describe_run
 from freqlf.recipe import Recipe
-from freqlf.validation import Validation, draw_validation, validate
+from freqlf.stopping import Alarm, catch_signals
+from freqlf.validation import draw_validation, validate
 
 LAST, BEST, PICTURES = "last.pt", "best.pt", "pictures"
 
@@ -168,8 +163,8 @@ def train(
             # With fp16, infinite gradients are expected now and then; the scaler leaves such steps out.
             if not math.isfinite(mean_loss) or not (math.isfinite(norm) or scaler.is_enabled()):
                 raise FreqLFError(
-                    f"step {state.step + 1} has the loss {mean_loss:g} and the gradient norm {norm:g}, so training "
-                    f"cannot go on; {last_path} still holds step {saved_step}: lower --learning-rate or --clip-norm"
+                    f"step {state.step + 1} has the loss {mean_loss:g} and the gradient norm {norm:g}; training stops, "
+                    f"{last_path} still holds step {saved_step}; try a lower --learning-rate or a --clip-norm"
                 )
             scaler.step(optimizer)
             scaler.update()
@@ -195,7 +190,7 @@ def train(
                 is_complete or validation_alarm.is_due(),
                 is_complete or save_alarm.is_due(),
             )
-            if must_validate and validation_scenes and not interrupted:
+            if (must_validate or is_over) and validation_scenes and not interrupted:
                 state = run_validation(average, state, validation_scenes, options, processes, monitor)
                 validation_alarm.reset()
                 must_save = True
@@ -213,79 +208,13 @@ def train(
     return Outcome(state.step, state.step >= total_steps, signals[0] if signals else None, state.best)
 
 
-class Objective(nn.Module):
-    """The model with its loss on top: one `forward`, so that wrappers (DDP, compile) see all of a step."""
-
-    def __init__(self, model: nn.Module, recipe: Recipe) -> None:
-        super().__init__()
-        self.model = model
-        self.recipe = recipe
-
-    def forward(self, stacks: dict[str, Tensor], disparity_px: Tensor, valid: Tensor) -> Tensor:
-        """Mean loss over the valid pixels; `disparity_px` and `valid` are (B, 1, H, W)."""
-        precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.recipe.precision)
-        autocast = torch.autocast(disparity_px.device.type, precision) if precision else nullcontext()
-        with autocast:
-            mixtures = self.model.forward_passes(stacks)  # type: ignore[operator]
-        truth_px, known = disparity_px.squeeze(1), valid.squeeze(1)
-        total = torch.zeros((), device=truth_px.device)
-        for index, mixture in enumerate(mixtures):
-            mixture = Mixture(mixture.logits.float(), mixture.means.float(), mixture.deviations.float())
-            loss = losses.nll(mixture, truth_px, known)
-            if self.recipe.l1_weight > 0:
-                loss = loss + self.recipe.l1_weight * losses.l1(mixture, truth_px, known)
-            total = total + (loss if index == len(mixtures) - 1 else self.recipe.early_weight * loss)
-        return total
-
-
-def weighted_loss(objective: nn.Module, batch: Batch, processes: Processes) -> Tensor:
-    """The loss of this process's part of the batch.
-
-    Processes may have different numbers of valid pixels; weighting makes the mean of their losses (and so of their
-    gradients) that of one process with the whole batch.
-    """
-    loss = objective(batch.stacks, batch.disparity_px, batch.valid)
-    count = batch.valid.sum().float()
-    return loss * count / processes.mean(count).clamp_min(1)
-
-
-def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """Adam or AdamW; its learning rate is set anew before each step."""
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
-    return kind(
-        model.parameters(),
-        lr=recipe.learning_rate,
-        betas=(recipe.beta1, recipe.beta2),
-        eps=recipe.epsilon,
-        weight_decay=recipe.weight_decay,
-    )
-
-
-def learning_rate(recipe: Recipe, step: int, total_steps: int) -> float:
-    """For the step number `step`, from 0: a linear rise, then constant or half a cosine down to `final_rate`."""
-    rise = min(1.0, (step + 1) / recipe.warmup_steps) if recipe.warmup_steps else 1.0
-    if recipe.schedule == "constant":
-        return recipe.learning_rate * rise
-    fall = 0.5 * (1 + math.cos(math.pi * step / total_steps))
-    return recipe.learning_rate * rise * (recipe.final_rate + (1 - recipe.final_rate) * fall)
-
-
-@torch.no_grad()
-def update_average(average: nn.Module, model: nn.Module, decay: float, step: int) -> None:
-    """Move the average towards the model. In the first steps faster, so that the initial weights are forgotten."""
-    decay = min(decay, (step + 1) / (step + 20))
-    get_ema_multi_avg_fn(decay)(list(average.parameters()), list(model.parameters()), 0)
-    for averaged, current in zip(average.buffers(), model.buffers(), strict=True):
-        averaged.copy_(current)
-
-
 def run_validation(
     model: nn.Module,
     state: Checkpoint,
     scenes: Sequence[Sample],
     options: RunOptions,
     processes: Processes,
-    monitor: "Monitor | Silence",
+    monitor: Monitor | Silence,
 ) -> Checkpoint:
     """Validate, report, draw; returns the state with its best validation brought up to date."""
     started = time.monotonic()
@@ -325,67 +254,6 @@ def require_space(directory: Path, model: nn.Module) -> None:
         raise FreqLFError(
             f"{directory} has {free / 1e6:.0f} MB left and the run needs {needed / 1e6:.0f} MB; choose another --out"
         )
-
-
-class Alarm:
-    """Due when so many minutes have passed."""
-
-    def __init__(self, minutes: float) -> None:
-        self._seconds = 60 * minutes
-        self.reset()
-
-    def is_due(self) -> bool:
-        """Whether the time has come."""
-        return time.monotonic() - self._start >= self._seconds
-
-    def reset(self) -> None:
-        """Begin to wait again."""
-        self._start = time.monotonic()
-
-
-@contextmanager
-def catch_signals() -> Iterator[list[int]]:
-    """Collect SIGINT and SIGTERM, so that the step in hand can be finished and saved. A second one is not caught."""
-    received: list[int] = []
-    kinds = (signal.SIGINT, signal.SIGTERM)
-    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
-        yield received
-        return
-    previous = {kind: signal.getsignal(kind) for kind in kinds}
-
-    def restore() -> None:
-        for kind, handler in previous.items():
-            signal.signal(kind, handler)
-
-    def remember(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        restore()
-
-    for kind in kinds:
-        signal.signal(kind, remember)
-    try:
-        yield received
-    finally:
-        restore()
-
-
-class Silence:
-    """The monitor of processes that do not write."""
-
-    def __enter__(self) -> "Silence":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        pass
-
-    def say(self, text: str) -> None:
-        """Say nothing."""
-
-    def report_step(self, step: int, epoch: float, pixels: int, seconds: float, **values: float) -> None:
-        """Report nothing."""
-
-    def report_validation(self, step: int, validation: Validation, seconds: float, is_best: bool) -> None:
-        """Report nothing."""
 
 
 def make_monitor(options: RunOptions, total_steps: int, first_step: int, processes: Processes) -> Monitor | Silence:
