@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from freqlf.config import config_to_dict, find_preset
-from freqlf.data.hci import Scene, find_scenes, select_scenes
+from freqlf.data.hci import Scene, find_scenes, select_scenes, write_scene
 from freqlf.data.splits import GROUPS, expand_groups
 from freqlf.errors import FreqLFError
+from freqlf.lightfield import LINES, LightField
 from freqlf.recipe import RECIPES, find_recipe, settings
 from freqlf.terminal import make_progress
 
@@ -104,7 +105,8 @@ def run(
     with join_processes(device) as processes:
         torch.manual_seed(chosen.seed)
         model = build_model(config)
-        generated_scenes = collect_generated(out, synthetic, synthetic_data, writes=processes.is_writer)
+        like = next(iter((*train_scenes, *validation_scenes)), None)
+        generated_scenes = collect_generated(out, synthetic, synthetic_data, like, writes=processes.is_writer)
         processes.any(False)  # the others wait for the scenes that one of them generates
         lines: tuple[str, ...] = model.lines  # type: ignore[assignment]
         source = BatchSource(chosen, lines, load(train_scenes, lines), load(generated_scenes, lines))
@@ -167,26 +169,25 @@ def load(scenes: Sequence[Scene], lines: Sequence[str]) -> "list[Sample]":
         return list(progress.track(load_samples(scenes, lines), total=len(scenes), description="reading scenes"))
 
 
-def collect_generated(out: Path, count: int, folder: Path | None, *, writes: bool) -> list[Scene]:
-    """The generated scenes: those of a folder, and `count` more in the run's own, of which the missing are rendered."""
+def collect_generated(out: Path, count: int, folder: Path | None, like: Scene | None, *, writes: bool) -> list[Scene]:
+    """The generated scenes: those of a folder, and `count` of the run's own, rendered if they are not there yet.
+
+    They get the size and views of the scene `like`, or the benchmark's.
+    """
     scenes = [] if folder is None else find_scenes(folder)
-    missing = [] if not writes else [seed for seed in range(count) if not _generated(out, seed).directory.exists()]
+    own = {seed: Scene(out / "synthetic" / f"generated_{seed:06d}") for seed in range(count)}
+    missing = [seed for seed, scene in own.items() if not scene.directory.exists()] if writes else []
     if missing:
-        from freqlf.data.hci import write_scene
         from freqlf.data.synthetic import SceneOptions, render_scene
-        from freqlf.lightfield import LINES, LightField
 
         options = SceneOptions()
+        if like is not None:
+            light_field = like.light_field()
+            options = SceneOptions(light_field.height, light_field.width, light_field.rows, light_field.columns)
         grid = LightField(options.rows, options.columns, {})
         star = {view for line in LINES for view in grid.line(line)}  # models look at no other views
         with make_progress() as progress:
             for seed in progress.track(missing, description="generating scenes"):
                 made = render_scene(seed, options, star)
-                write_scene(
-                    _generated(out, seed).directory, made.views, made.disparity_px, made.parameters, made.valid_mask
-                )
-    return [*scenes, *(_generated(out, seed) for seed in range(count))]
-
-
-def _generated(out: Path, seed: int) -> Scene:
-    return Scene(out / "synthetic" / f"generated{seed:05d}")
+                write_scene(own[seed].directory, made.views, made.disparity_px, made.parameters, made.valid_mask)
+    return [*scenes, *own.values()]
