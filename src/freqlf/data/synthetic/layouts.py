@@ -33,11 +33,13 @@ def lay_out_room(rng: Rng, frame: Frame) -> Stage:
         place = np.array([rng.uniform(-1.5, 1.5), rng.uniform(-1, floor), depth - size[2]])
         objects.add_box(stage, place, size, objects.upright_axes(0.0))
 
-    for _ in range(rng.integers(3, 15)):
-        distance = rng.uniform(1.0, depth - 0.2)
-        spread = 0.45 * stage.width_px / stage.focal_px * distance
-        foot = np.array([rng.uniform(-1, 1) * spread + distance * math.tan(-yaw), floor, distance])
-        _add_standing(stage, foot, rng.uniform(0.1, 0.45))
+    for _ in range(rng.integers(4, 20)):
+        # Somewhere on the part of the floor that is in the picture.
+        ray = stage.point_at(rng.uniform(-0.6, 1.1), rng.uniform(-1, 1), 1.0)
+        foot = ray * floor / ray[1] if ray[1] > 0.05 else np.full(3, np.inf)
+        if 0.6 < foot[2] < depth - 0.1:
+            size = float(np.linalg.norm(foot) * np.exp(rng.uniform(np.log(0.04), np.log(0.25))))
+            _add_standing(stage, foot, size)
     return stage
 
 
@@ -156,7 +158,7 @@ def lay_out_foliage(rng: Rng, frame: Frame) -> Stage:
 def _add_backdrop(stage: Stage, depth: float, relief: float = 0.0) -> None:
     """One surface behind everything: facing the camera or slanted, flat or curved by up to `relief`."""
     rng = stage.rng
-    slant = rng.choice([0.0, 0.15, 0.5]) * rng.uniform(0.3, 1)
+    slant = rng.choice([0.0, 0.3, 0.8]) * rng.uniform(0.3, 1)
     axes = objects.tilted_axes(stage, slant)
     bulge = None
     if relief or rng.random() < 0.3:

@@ -100,6 +100,11 @@ class _Highlight:
     opacity: float
     colour: Tensor  # (3,)
 
+    def misses(self, rays: Rays) -> bool:
+        """Whether it is too faint to count along all of the rays."""
+        y = rays.y_px - (self.y_px - rays.s * self.disparity_px)
+        return float(y.abs().min()) > 4 * self.radius_px
+
     def coverage(self, rays: Rays, number: Tensor) -> Tensor:
         """(S, h, w) opacity along the rays; `number` (S, h, w) says which surface they meet."""
         y = rays.y_px - (self.y_px - rays.s * self.disparity_px)
@@ -306,6 +311,8 @@ def _render_view(model: _Model, options: SceneOptions, view: View) -> Tensor:
         disparity_px, number = model.stack.trace(rays)
         colour = model.stack.look_up(rays, disparity_px, number)  # (S, 3, h, w)
         for highlight in model.highlights:
+            if highlight.misses(rays):
+                continue
             coverage = highlight.coverage(rays, number)[:, None]
             colour += coverage * (highlight.colour[:, None, None] - colour)
         torch.mean(colour, dim=0, out=image[:, rows.start : rows.stop])

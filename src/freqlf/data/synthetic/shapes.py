@@ -130,26 +130,27 @@ def wavy_line(rng: Rng, start: np.ndarray, end: np.ndarray, sway: float, points:
     return straight + bend * sideways
 
 
+def random_solid(rng: Rng, size: float) -> Outline:
+    """A rectangle, ellipse, blob, polygon or star of extent about `size`."""
+    kind = rng.integers(4)
+    if kind == 0:
+        return rectangle(size * rng.uniform(0.3, 1), size * rng.uniform(0.3, 1))
+    if kind == 1:
+        return ellipse(size * rng.uniform(0.3, 1), size * rng.uniform(0.3, 1))
+    return blob(rng, size) if kind == 2 else star(rng, size)
+
+
 def random_outline(rng: Rng, size: float, pixel: float) -> Outline:
     """Any outline of extent about `size`; thin parts stay wider than about one `pixel` (its size in units)."""
-    solid: list[Callable[[], Outline]] = [
-        lambda: rectangle(size * rng.uniform(0.3, 1), size * rng.uniform(0.3, 1)),
-        lambda: ellipse(size * rng.uniform(0.3, 1), size * rng.uniform(0.3, 1)),
-        lambda: blob(rng, size),
-        lambda: star(rng, size),
-    ]
-
-    def draw_solid() -> Outline:
-        return solid[rng.integers(len(solid))]()
 
     def draw_bar(largest: float) -> float:
         return float(pixel * np.exp(rng.uniform(0, np.log(max(1.5, largest * size / pixel)))))
 
     kind = rng.random()
     if kind < 0.5:
-        return draw_solid()
+        return random_solid(rng, size)
     if kind < 0.65:
-        return with_hole(draw_solid(), ellipse(size * rng.uniform(0.1, 0.6), size * rng.uniform(0.1, 0.6)))
+        return with_hole(random_solid(rng, size), ellipse(size * rng.uniform(0.1, 0.6), size * rng.uniform(0.1, 0.6)))
     if kind < 0.82:
         bar = draw_bar(0.15)
         periods = bar * rng.uniform(2, 9, 2)
@@ -157,7 +158,7 @@ def random_outline(rng: Rng, size: float, pixel: float) -> Outline:
             periods[rng.integers(2)] = np.inf
         return lattice(size * rng.uniform(0.4, 1), size * rng.uniform(0.4, 1), periods[0], periods[1], bar)
     if kind < 0.9:
-        return perforated(rng, draw_solid(), max(4 * pixel, size * rng.uniform(0.08, 0.4)))
+        return perforated(rng, random_solid(rng, size), max(4 * pixel, size * rng.uniform(0.08, 0.4)))
     ends = rng.uniform(-0.95, 0.95, (int(rng.integers(2, 7)), 2, 2)) * size
     lines = [wavy_line(rng, start, end, 0.2) for start, end in ends]
     return strokes(lines, [(draw_bar(0.1), draw_bar(0.1)) for _ in lines])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from freqlf.data.synthetic.shapes import Outline
+from freqlf.data.synthetic.shapes import Outline, random_solid
 from freqlf.data.synthetic.surfaces import TEXELS_PER_PX, Patch, Surface
 from freqlf.data.synthetic.textures import measure_footprint, paint
 
@@ -145,7 +145,7 @@ class Stage:
         brightness = self._shading(patch, flat, plane, relief)
         texture_rng = np.random.default_rng(self.new_material() if material is None else material)
         if needed is None:
-            colour = paint(texture_rng, coordinates, footprint, extent_px) * brightness
+            colour = paint(texture_rng, coordinates, footprint, extent_px) * brightness * self._cast_shadows(p, q, unit)
         else:
             # Outlines can be sparse: paint only texels next to a visible place, as a picture of one row.
             needed = F.max_pool2d(needed[None].float(), 3, stride=1, padding=1)[0] > 0
@@ -187,6 +187,19 @@ class Stage:
         facing = -(normal_x * float(light[0]) + normal_y * float(light[1]) + normal_z * float(light[2])) / length
         ambience_y, ambience_x = (self._draw_ambience(axis) for axis in (y, x))
         return (1 + self._contrast * (facing.abs() - 0.5)) * ambience_y * ambience_x
+
+    def _cast_shadows(self, p: Tensor, q: Tensor, pixel: float) -> Tensor:
+        """(rows, columns) brightness under soft shadows of things out of sight: edges where nothing is nearer."""
+        light = torch.ones_like(p)
+        extent = pixel * max(self.height_px, self.width_px)
+        for _ in range(self.rng.choice([0, 0, 1, 2, 4])):
+            size = extent * self.rng.uniform(0.05, 0.4)
+            outline = random_solid(self.rng, size)
+            p0, q0 = (self.rng.uniform(-0.6, 0.6) * extent for _ in range(2))
+            softness = max(size * self.rng.uniform(0.02, 0.5), 2 * pixel)
+            covered = torch.sigmoid(outline(p - p0, q - q0) * (4 / softness))
+            light *= 1 - self.rng.uniform(0.1, 0.6) * covered
+        return light
 
     def _draw_ambience(self, position_px: Tensor) -> Tensor:
         """Brightness that varies slowly along one axis."""

@@ -116,8 +116,8 @@ def fractal_noise(
 def random_colour(rng: Rng) -> Tensor:
     """(3,) in [0, 1]: mostly muted, as things in a room are, sometimes vivid; dark to bright."""
     lightness = rng.beta(1.6, 1.6) * 0.8 + 0.12
-    saturation = rng.beta(1.2, 3.0) if rng.random() < 0.75 else rng.uniform(0.4, 1.0)
-    hue = rng.uniform(0, 1)
+    saturation = rng.beta(1.2, 3.5) if rng.random() < 0.85 else rng.uniform(0.4, 1.0)
+    hue = rng.uniform(0, 1) if rng.random() < 0.5 else rng.normal(0.93, 0.08)  # half of all is wood, clay, skin, paper
     channels = 0.5 + 0.5 * np.cos(2 * math.pi * (hue + np.array([0.0, 1 / 3, 2 / 3])))
     rgb = lightness * (1 - saturation + saturation * channels / max(channels.max(), 1e-6))
     return torch.tensor(np.clip(rgb, 0.01, 0.99), dtype=torch.float32)
@@ -127,6 +127,11 @@ def _related_colour(rng: Rng, colour: Tensor, contrast: float) -> Tensor:
     """A colour at distance `contrast` from `colour`: neighbouring parts of one thing share their tint."""
     step = rng.choice([-1.0, 1.0]) * contrast * np.array([1.0, 1.0, 1.0]) + rng.normal(0, 0.35 * contrast, 3)
     return (colour + torch.tensor(step, dtype=torch.float32)).clamp(0.01, 0.99)
+
+
+def _draw_contrast(rng: Rng) -> float:
+    """Between the parts of one texture: faint about as often as strong."""
+    return float(np.exp(rng.uniform(np.log(0.03), np.log(0.5))))
 
 
 def _mix(first: Tensor, second: Tensor, weight: Tensor) -> Tensor:
@@ -165,7 +170,7 @@ def _paint_fractal(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float
     """Noise over many octaves; with a gain near 1 its spectrum falls as 1/f, like a photograph's."""
     wavelength = float(np.exp(rng.uniform(np.log(8.0), np.log(max(16.0, size)))))
     values = fractal_noise(rng, coordinates, footprint, wavelength, rng.uniform(0.5, 1.0))
-    colour = _ramp(rng, values * rng.uniform(0.6, 1.6), rng.uniform(0.05, 0.5))
+    colour = _ramp(rng, values * rng.uniform(0.6, 1.6), _draw_contrast(rng))
     tint = fractal_noise(rng, coordinates, footprint, wavelength * 2, 0.7, octaves=4)
     shift = torch.tensor(rng.normal(0, 0.04, 3), dtype=torch.float32)
     return colour + shift[:, None, None] * tint
@@ -189,7 +194,7 @@ def _paint_grain(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) 
     turned = torch.stack([coordinates[0] * cos - coordinates[1] * sin, coordinates[0] * sin + coordinates[1] * cos])
     wavelength = float(np.exp(rng.uniform(np.log(6.0), np.log(max(12.0, size / 5)))))
     values = fractal_noise(rng, turned, footprint, wavelength, rng.uniform(0.6, 0.95), stretch=rng.uniform(4, 20))
-    return _ramp(rng, values, rng.uniform(0.05, 0.3))
+    return _ramp(rng, values, 0.7 * _draw_contrast(rng))
 
 
 def _paint_cells(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) -> Tensor:
@@ -238,7 +243,7 @@ def _paint_pattern(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float
     visible = _visible(1.5 / period, footprint)
     shape = shape * visible + shape.mean() * (1 - visible)
     base = random_colour(rng)
-    other = random_colour(rng) if rng.random() < 0.4 else _related_colour(rng, base, rng.uniform(0.08, 0.5))
+    other = random_colour(rng) if rng.random() < 0.4 else _related_colour(rng, base, _draw_contrast(rng))
     wear = fractal_noise(rng, coordinates, footprint, max(10.0, size / 4), 0.8)
     return _mix(base, other, shape) * (1 + rng.uniform(0, 0.12) * wear)
 
