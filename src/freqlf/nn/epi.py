@@ -11,8 +11,11 @@ from freqlf.nn.scale import gelu, scale_weights
 
 
 def centre_values(images: Tensor) -> Tensor:
-    """Colours in [0, 1] to about zero mean and unit deviation; grey, not black, lies outside the image."""
-    return (images - 0.5) * 4.0
+    """Colours in [0, 1] to about zero mean and unit deviation; grey, not black, lies outside the image.
+
+    The centre views of the HCI benchmark have a mean of 0.38 and a deviation of 0.16 on average.
+    """
+    return (images - 0.4) * 6.0
 
 
 def centre_view(stack: Tensor) -> Tensor:

@@ -67,6 +67,7 @@ def build_paper_model(
     stream_channels: int = 64,
     *,
     hidden: int = 128,
+    deviation_floor_px: float = 0.01,
     fourier: bool = True,
     local: bool = True,
     squeeze: bool = True,
@@ -83,5 +84,9 @@ def build_paper_model(
         HybridLayer(channels, (modes, modes), fourier=fourier, local=local, field=field, reference_px=reference_px)
         for _ in range(layers)
     ]
-    decoder = MixtureDecoder(channels, hidden, components) if probabilistic else RegressionDecoder(channels, hidden)
+    decoder: Decoder
+    if probabilistic:
+        decoder = MixtureDecoder(channels, hidden, components, deviation_floor_px=deviation_floor_px)
+    else:
+        decoder = RegressionDecoder(channels, hidden)
     return FreqLF(encoder, field_layers, decoder)
