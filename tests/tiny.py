@@ -12,8 +12,8 @@ from freqlf.recipe import RECIPES, Recipe
 
 CONFIG = AlignedConfig(
     passes=(
-        PassConfig(channels=8, layers=1, modes=2, stem_channels=8, window_px=5),
-        PassConfig(channels=8, layers=1, modes=2, stem_channels=8, window_px=5),
+        PassConfig(channels=8, layers=1, modes=2, stem_channels=8, windows_px=(5,)),
+        PassConfig(channels=8, layers=1, modes=2, stem_channels=8, windows_px=(5,)),
     ),
     components=3,
     reference_px=24,

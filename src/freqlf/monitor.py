@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,12 @@ class _Wandb:
             import wandb  # type: ignore[import-not-found, unused-ignore]
         except ImportError as error:
             raise FreqLFError("--wandb needs the package wandb: pip install wandb") from error
-        self._run = wandb.init(project="freqlf", name=directory.name, dir=str(directory), resume="allow")
+        identity = directory / "wandb_id.txt"  # a resumed run goes on in the same chart
+        if not identity.exists():
+            write_text(identity, uuid.uuid4().hex)
+        self._run = wandb.init(
+            project="freqlf", name=directory.name, dir=str(directory), id=identity.read_text(), resume="allow"
+        )
 
     def log(self, step: int, values: dict[str, float]) -> None:
         self._run.log(values, step=step)

@@ -19,6 +19,7 @@ from freqlf.distributed import Processes
 from freqlf.errors import FreqLFError
 from freqlf.files import write_json
 from freqlf.monitor import Monitor, Silence
+from freqlf.nn.hybrid import HybridLayer
 from freqlf.optimization import Objective, learning_rate, make_optimizer, update_average, weighted_loss
 from freqlf.provenance import describe_run
 from freqlf.recipe import Recipe
@@ -92,10 +93,9 @@ def train(
     average = copy.deepcopy(model).requires_grad_(False) if recipe.ema_decay > 0 else model
     optimizer = make_optimizer(model, recipe)
     scaler = torch.amp.GradScaler(processes.device.type, enabled=recipe.precision == "fp16")
-    objective = Objective(model, recipe)
     if options.compile:
-        objective.compile()
-    parallel_objective = processes.wrap(objective)
+        compile_layers(model)
+    objective = processes.wrap(Objective(model, recipe))
 
     # What a checkpoint of this run looks like; also tells whether one found on disk is of this run.
     state = Checkpoint(preset, model_config, recipe.values(), scenes, 0, {}, {}, {})
@@ -151,10 +151,10 @@ def train(
         started = time.monotonic()
         for batch in batches:
             # One step. Randomness inside the model, like that of the samples, follows from seed, step and process.
-            torch.manual_seed((recipe.seed << 40) + (state.step << 12) + processes.rank)
+            torch.manual_seed(((recipe.seed << 40) + (state.step << 12) + processes.rank) % 2**63)
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate(recipe, state.step, total_steps)
-            loss = weighted_loss(parallel_objective, batch.to(processes.device), processes)
+            loss = weighted_loss(objective, batch.to(processes.device), processes)
             optimizer.zero_grad()
             scaler.scale(loss).backward()
             scaler.unscale_(optimizer)
@@ -206,6 +206,16 @@ def train(
             started = time.monotonic()
     batches.close()
     return Outcome(state.step, state.step >= total_steps, signals[0] if signals else None, state.best)
+
+
+def compile_layers(model: nn.Module) -> None:
+    """Compile the hybrid layers, one by one: they are alike, and most of the time is spent in them.
+
+    The geometry around them (warps, coarse-to-fine steps) would make a graph that takes longer to compile than to run.
+    """
+    for layer in model.modules():
+        if isinstance(layer, HybridLayer):
+            layer.compile()
 
 
 def run_validation(

@@ -1,6 +1,6 @@
 """Scenes in memory, and windows of them: the star of views around the centre with its ground truth."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
@@ -13,6 +13,7 @@ from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES, LightField
 
 Step = tuple[int, int]  # rows and columns of views away from the central one
+_READERS = 8  # each needs about 100 MB while it reads a scene
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class Sample:
         """Rows and columns exchanged, of pixels and views."""
         return self._turned(lambda pixels: pixels.transpose(-1, -2), lambda u, v: (v, u))
 
-    def _turned(self, turn_pixels, turn_step) -> "Sample":  # type: ignore[no-untyped-def]
+    def _turned(self, turn_pixels: Callable[[Tensor], Tensor], turn_step: Callable[[int, int], Step]) -> "Sample":
         return replace(
             self,
             views=turn_pixels(self.views),
@@ -102,8 +103,7 @@ def load_sample(scene: Scene, lines: Iterable[str]) -> Sample:
         raise FreqLFError(f"{scene.directory} has no valid pixel, so nothing can be learned from it")
     centre_u, centre_v = light_field.centre
     grid = sorted({view for line in mirrored_lines(lines) for view in light_field.line(line)})
-    # (V, 3, H, W); two files are decoded at a time, since decoding is most of the work.
-    views = torch.from_numpy(np.stack([_to_8bit(light_field, u, v) for u, v in grid]))
+    views = torch.from_numpy(np.stack([_to_8bit(light_field, u, v) for u, v in grid]))  # (V, 3, H, W)
     return Sample(
         name=scene.name,
         views=views,
@@ -114,9 +114,9 @@ def load_sample(scene: Scene, lines: Iterable[str]) -> Sample:
 
 
 def load_samples(scenes: Sequence[Scene], lines: Iterable[str]) -> Iterator[Sample]:
-    """Read scenes, several at a time; yields them in order."""
+    """Read scenes, several at a time, since decoding their images takes long; yields them in order."""
     lines = tuple(lines)
-    with ThreadPoolExecutor() as pool:
+    with ThreadPoolExecutor(max_workers=_READERS) as pool:
         yield from pool.map(lambda scene: load_sample(scene, lines), scenes)
 
 
