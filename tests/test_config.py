@@ -61,8 +61,8 @@ def test_bad_configurations_are_refused(change: dict, message: str) -> None:
 
 
 def test_values_are_checked() -> None:
-    with pytest.raises(FreqLFError, match="window_px must be odd, not 8"):
-        PassConfig(window_px=8)
+    with pytest.raises(FreqLFError, match="windows_px must be odd numbers"):
+        PassConfig(windows_px=(7, 8))
     with pytest.raises(FreqLFError, match="columns must be odd and at least 3, not 4"):
         EpiConfig(columns=4)
     with pytest.raises(FreqLFError, match="unknown preset 'freqlf-huge'"):

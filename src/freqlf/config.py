@@ -66,6 +66,11 @@ class EpiConfig:
             if getattr(self, name) < 3 or getattr(self, name) % 2 == 0:
                 raise FreqLFError(f"{name} must be odd and at least 3, not {getattr(self, name)}")
 
+    @property
+    def enumerates_disparities(self) -> bool:
+        """Never: this is the cost-volume-free model."""
+        return False
+
 
 @dataclass(frozen=True)
 class PassConfig:
@@ -76,7 +81,7 @@ class PassConfig:
         layers: L hybrid layers.
         modes: k1 = k2 retained Fourier modes.
         stem_channels: width of the pointwise layer that reads the evidence.
-        window_px: side of the neighbourhood whose nearest and farthest surface become hypotheses.
+        windows_px: sides of the neighbourhoods whose nearest and farthest surfaces become hypotheses.
         relative_px: distances from the estimate at which matching costs are evaluated. Not empty means that
             disparities are enumerated, so it stays empty in the base model.
     """
@@ -85,13 +90,13 @@ class PassConfig:
     layers: int = 6
     modes: int = 8
     stem_channels: int = 64
-    window_px: int = 11
+    windows_px: tuple[int, ...] = (11, 31)
     relative_px: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_positive(self, "channels", "layers", "modes", "stem_channels", "window_px")
-        if self.window_px % 2 == 0:
-            raise FreqLFError(f"window_px must be odd, not {self.window_px}")
+        _check_positive(self, "channels", "layers", "modes", "stem_channels")
+        if not self.windows_px or any(window < 3 or window % 2 == 0 for window in self.windows_px):
+            raise FreqLFError(f"windows_px must be odd numbers of at least 3, not {self.windows_px}")
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,11 @@ class AlignedConfig:
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
 
+    @property
+    def enumerates_disparities(self) -> bool:
+        """Whether matching costs are evaluated over a range of disparities."""
+        return any(one.relative_px for one in self.passes)
+
 
 ModelConfig = EpiConfig | AlignedConfig
 
@@ -133,13 +143,18 @@ PRESETS: dict[str, ModelConfig] = {
         field="index",
         reference_px=None,
     ),
-    "freqlf-small": AlignedConfig(lines=EPI_LINES, passes=(PassConfig(),)),
+    "freqlf-small": AlignedConfig(
+        lines=EPI_LINES,
+        passes=(PassConfig(channels=32, layers=3), PassConfig(windows_px=(7, 21))),
+        components=7,
+    ),
     "freqlf-plus-small": AlignedConfig(
         lines=STAR_LINES,
         passes=(
             PassConfig(channels=32, layers=3),
-            PassConfig(window_px=7, relative_px=(-0.25, -0.1, 0.1, 0.25)),
+            PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25)),
         ),
+        components=7,
     ),
 }
 

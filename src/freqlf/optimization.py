@@ -11,6 +11,7 @@ from freqlf.data.batches import Batch
 from freqlf.distributed import Processes
 from freqlf.nn import losses
 from freqlf.nn.mixture import Mixture
+from freqlf.nn.spectral import SpectralConv2d
 from freqlf.recipe import Recipe
 
 
@@ -51,10 +52,19 @@ def weighted_loss(objective: nn.Module, batch: Batch, processes: Processes) -> T
 
 
 def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """Adam or AdamW; its learning rate is set anew before each step."""
+    """Adam or AdamW; learning rates are set anew before each step, times the `factor` of their group.
+
+    A step shows a Fourier weight one coefficient per sample where a convolution's weight sees every pixel, so its
+    gradient is much noisier: it has a group, and a factor, of its own.
+    """
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
+    fourier = {id(part.weight) for part in model.modules() if isinstance(part, SpectralConv2d)}
+    groups = [
+        {"params": [weight for weight in model.parameters() if id(weight) not in fourier], "factor": 1.0},
+        {"params": [weight for weight in model.parameters() if id(weight) in fourier], "factor": recipe.fourier_rate},
+    ]
     return kind(
-        model.parameters(),
+        [group for group in groups if group["params"]],
         lr=recipe.learning_rate,
         betas=(recipe.beta1, recipe.beta2),
         eps=recipe.epsilon,

@@ -82,6 +82,7 @@ class Recipe:
     seed: int = _setting(0, "of the initial weights and of all samples")
     optimizer: Literal["adam", "adamw"] = _setting("adam", "Adam, or AdamW with decoupled weight decay")
     learning_rate: float = _setting(1e-4, "at its highest")
+    fourier_rate: float = _setting(1.0, "the Fourier weights' share of the learning rate")
     beta1: float = _setting(0.9, "Adam's memory of the gradient")
     beta2: float = _setting(0.999, "Adam's memory of its square")
     epsilon: float = _setting(1e-8, "Adam's epsilon")
@@ -102,7 +103,7 @@ class Recipe:
         _check_range(self, 0, float("inf"), "steps", "epochs", "seed", "learning_rate", "weight_decay", "warmup_steps")
         _check_range(self, 0, float("inf"), "clip_norm", "l1_weight", "early_weight", "loss_border_px", "epsilon")
         _check_range(self, 1, float("inf"), "batch_size")
-        _check_range(self, 0, 1, "beta1", "beta2", "ema_decay", "final_rate")
+        _check_range(self, 0, 1, "fourier_rate", "beta1", "beta2", "ema_decay", "final_rate")
         if self.steps == 0 and self.epochs == 0:
             raise FreqLFError("a recipe needs steps or epochs; both are 0")
         size_px = self.cropping.crop_size_px or self.cropping.smallest_crop_px
@@ -155,6 +156,7 @@ RECIPES: dict[str, Recipe] = {
         batch_size=2,
         optimizer="adamw",
         learning_rate=2e-3,
+        fourier_rate=0.1,
         beta2=0.98,
         weight_decay=1e-4,
         warmup_steps=100,
@@ -162,7 +164,7 @@ RECIPES: dict[str, Recipe] = {
         clip_norm=1.0,
         ema_decay=0.998,
         loss_border_px=6,
-        cropping=Cropping(crop_size_px=128, valid_share=0.6),
+        cropping=Cropping(crop_size_px=128, valid_share=0.6, edge_bias=0.5),
         augmentation=Augmentation(
             flips=True, swap_colours=True, gamma=0.4, gain_low=0.6, gain_high=1.1, noise=0.03, noise_probability=0.6
         ),

@@ -153,7 +153,7 @@ def train(
             # One step. Randomness inside the model, like that of the samples, follows from seed, step and process.
             torch.manual_seed(((recipe.seed << 40) + (state.step << 12) + processes.rank) % 2**63)
             for group in optimizer.param_groups:
-                group["lr"] = learning_rate(recipe, state.step, total_steps)
+                group["lr"] = group["factor"] * learning_rate(recipe, state.step, total_steps)
             loss = weighted_loss(objective, batch.to(processes.device), processes)
             optimizer.zero_grad()
             scaler.scale(loss).backward()

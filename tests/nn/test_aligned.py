@@ -13,8 +13,8 @@ ALIGNED = [name for name, config in PRESETS.items() if isinstance(config, Aligne
 TINY = AlignedConfig(
     lines=STAR_LINES,
     passes=(
-        PassConfig(channels=16, layers=1, modes=4, stem_channels=16),
-        PassConfig(channels=16, layers=2, modes=4, stem_channels=16, window_px=7, relative_px=(-0.2, 0.2)),
+        PassConfig(channels=16, layers=1, modes=4, stem_channels=16, windows_px=(11,)),
+        PassConfig(channels=16, layers=2, modes=4, stem_channels=16, windows_px=(7,), relative_px=(-0.2, 0.2)),
     ),
     reference_px=32,
 )
@@ -34,20 +34,21 @@ def test_presets_run_on_any_number_of_views(plane_stacks, name: str) -> None:
             mixtures = model.forward_passes({line: stacks[line] for line in model.lines})
         assert len(mixtures) == len(PRESETS[name].passes)
         for mixture in mixtures:
-            assert mixture.means.shape == (1, 5, 32, 40)
+            assert mixture.means.shape == (1, PRESETS[name].components, 32, 40)
             assert mixture.mean().isfinite().all()
         # An untrained model starts from the slope field: it already knows this plane.
         assert (mixtures[0].local_mean() - 0.5)[..., 8:-8, 8:-8].abs().median() < 0.1
 
 
-@pytest.mark.parametrize(("name", "count"), [("freqlf-small", 1_944_677), ("freqlf-plus-small", 2_399_096)])
+@pytest.mark.parametrize(("name", "count"), [("freqlf-small", 2_394_724), ("freqlf-plus-small", 2_401_892)])
 def test_parameters(name: str, count: int) -> None:
     config = PRESETS[name]
     assert isinstance(config, AlignedConfig)
     total = 0
     for one in config.passes:
         C, h, K = one.channels, one.stem_channels, config.components
-        inputs = 11 + 2 * len(config.lines) * (8 + len(one.relative_px))
+        N = 2 + 2 * len(one.windows_px)
+        inputs = 7 + N + 2 * len(config.lines) * (N + 4 + len(one.relative_px))
         total += inputs * h + h + 9 * h * C + C  # encoder
         total += C * (C // 8) + C // 8 + (C // 8) * C + C  # squeeze and excitation
         total += one.layers * (2 * C * C * one.modes**2 + 10 * C * C + C)  # hybrid layers

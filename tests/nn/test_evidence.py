@@ -1,7 +1,13 @@
 import torch
 
 from freqlf.lightfield import LINES
-from freqlf.nn.evidence import CONTEXT_CHANNELS, HYPOTHESES, gather_evidence, half_line_channels, surround
+from freqlf.nn.evidence import (
+    count_context_channels,
+    count_half_line_channels,
+    count_hypotheses,
+    gather_evidence,
+    surround,
+)
 from freqlf.nn.halflines import HalfLines
 
 INTERIOR = (..., slice(8, -8), slice(8, -8))
@@ -19,32 +25,36 @@ def flat(stacks, *disparities_px: float) -> torch.Tensor:
 def test_surroundings_hold_the_farthest_and_the_nearest_surface() -> None:
     step = torch.zeros(1, 1, 9, 20)
     step[..., 10:] = 1.0
-    hypotheses = surround(step, step + 5, window_px=5)
-    assert hypotheses[0, :, 4, 2].tolist() == [0, 0, 0, 5]
-    assert hypotheses[0, :, 4, 9].tolist() == [0, 0, 1, 5]
-    assert hypotheses[0, :, 4, 10].tolist() == [1, 0, 1, 6]
-    assert hypotheses[0, :, 4, 15].tolist() == [1, 1, 1, 6]
+    hypotheses = surround(step, step + 5, windows_px=(5, 9))
+    assert hypotheses.shape[1] == count_hypotheses((5, 9))
+    assert hypotheses[0, :, 4, 2].tolist() == [0, 0, 0, 0, 0, 5]
+    assert hypotheses[0, :, 4, 9].tolist() == [0, 0, 1, 0, 1, 5]
+    assert hypotheses[0, :, 4, 10].tolist() == [1, 0, 1, 0, 1, 6]
+    assert hypotheses[0, :, 4, 13].tolist() == [1, 1, 1, 0, 1, 6]
 
 
 def test_shapes_and_scale(plane_stacks) -> None:
     stacks = plane_stacks(0.5, rows=7, columns=7)
     evidence = evidence_of(stacks, flat(stacks, 0.4, 0.0, 1.0, 0.6), (-0.1, 0.1))
-    assert evidence.context.shape == (1, CONTEXT_CHANNELS, 32, 40)
-    assert evidence.half_lines.shape == (1, 8, half_line_channels((-0.1, 0.1)), 32, 40)
+    assert evidence.context.shape == (1, count_context_channels(4), 32, 40)
+    assert evidence.half_lines.shape == (1, 8, count_half_line_channels(4, (-0.1, 0.1)), 32, 40)
     assert evidence.context.abs().max() < 5
     assert evidence.half_lines.abs().max() < 5
 
 
 def test_the_true_hypothesis_costs_least_in_every_half_line(plane_stacks) -> None:
     stacks = plane_stacks(0.5)
-    costs = evidence_of(stacks, flat(stacks, 0.3, -0.5, 1.5, 0.5)).half_lines[0, :, :HYPOTHESES][INTERIOR]
+    costs = evidence_of(stacks, flat(stacks, 0.3, -0.5, 1.5, 0.5)).half_lines[0, :, :4][INTERIOR]
     assert torch.all(costs.mean(dim=(-2, -1)).argmin(dim=1) == 3)
 
 
 def test_the_number_of_views_does_not_change_the_channels(plane_stacks) -> None:
     for rows, columns in ((3, 3), (5, 9), (9, 9)):
         stacks = plane_stacks(0.5, rows=rows, columns=columns)
-        assert evidence_of(stacks, flat(stacks, 0, 0, 0, 0)).half_lines.shape[1:3] == (8, half_line_channels(()))
+        assert evidence_of(stacks, flat(stacks, 0, 0, 0, 0)).half_lines.shape[1:3] == (
+            8,
+            count_half_line_channels(4, ()),
+        )
 
 
 def test_common_shear_of_views_and_hypotheses_changes_nothing(plane_stacks) -> None:

@@ -14,7 +14,14 @@ from torch import Tensor, nn
 
 from freqlf.nn.decoder import MixtureDecoder, RegressionDecoder
 from freqlf.nn.epi import SqueezeExcitation
-from freqlf.nn.evidence import CONTEXT_CHANNELS, Evidence, gather_evidence, half_line_channels, surround
+from freqlf.nn.evidence import (
+    Evidence,
+    count_context_channels,
+    count_half_line_channels,
+    count_hypotheses,
+    gather_evidence,
+    surround,
+)
 from freqlf.nn.filters import box_mean
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
@@ -31,11 +38,8 @@ SURFACE_RADIUS_PX = 0.3
 class HalfLineEncoder(nn.Module):
     """Evidence to features (B, channels, H, W): a pointwise layer, a 3x3 layer, channel reweighting."""
 
-    def __init__(
-        self, half_lines: int, relative_px: tuple[float, ...], stem_channels: int, channels: int, *, squeeze: bool
-    ) -> None:
+    def __init__(self, inputs: int, stem_channels: int, channels: int, *, squeeze: bool) -> None:
         super().__init__()
-        inputs = CONTEXT_CHANNELS + half_lines * half_line_channels(relative_px)
         self.read = nn.Conv2d(inputs, stem_channels, 1)
         self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
         # Evidence has about half of unit scale, and the reweighting starts around one half.
@@ -51,6 +55,12 @@ class HalfLineEncoder(nn.Module):
         return features if self.squeeze is None else self.squeeze(features)
 
 
+def count_evidence_channels(lines: int, windows_px: Sequence[int], relative_px: Sequence[float]) -> int:
+    """The inputs of a `HalfLineEncoder`; each line has two half-lines."""
+    hypotheses = count_hypotheses(windows_px)
+    return count_context_channels(hypotheses) + 2 * lines * count_half_line_channels(hypotheses, relative_px)
+
+
 class RefinementPass(nn.Module):
     """Evidence about hypotheses in, a mixture anchored at them out."""
 
@@ -60,20 +70,20 @@ class RefinementPass(nn.Module):
         layers: Sequence[HybridLayer],
         decoder: MixtureDecoder | RegressionDecoder,
         *,
-        window_px: int,
-        relative_px: tuple[float, ...],
+        windows_px: Sequence[int],
+        relative_px: Sequence[float],
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.layers = nn.Sequential(*layers)
         self.decoder = decoder
-        self.window_px, self.relative_px = window_px, relative_px
+        self.windows_px, self.relative_px = tuple(windows_px), tuple(relative_px)
 
     def forward(
         self, half_lines: HalfLines, estimate_px: Tensor, alternative_px: Tensor, queries: Tensor | None = None
     ) -> Mixture:
         """Refine the estimate (B, 1, H, W); its surroundings and the alternative are the other hypotheses."""
-        hypotheses_px = surround(estimate_px, alternative_px, self.window_px)
+        hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
         evidence = gather_evidence(half_lines, hypotheses_px, self.relative_px)
         field = self.layers(self.encoder(evidence))
         # The estimate comes first, so that a decoder of fewer components starts from it.

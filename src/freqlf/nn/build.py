@@ -3,7 +3,7 @@
 import torch
 
 from freqlf.config import AlignedConfig, EpiConfig, ModelConfig, PassConfig
-from freqlf.nn.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass
+from freqlf.nn.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence_channels
 from freqlf.nn.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.nn.epi import EpiEncoder
 from freqlf.nn.hybrid import HybridLayer
@@ -35,23 +35,23 @@ def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
 
 def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     switches = config.switches
-    encoder = HalfLineEncoder(
-        2 * len(config.lines), one.relative_px, one.stem_channels, one.channels, squeeze=switches.squeeze
-    )
+    inputs = count_evidence_channels(len(config.lines), one.windows_px, one.relative_px)
+    encoder = HalfLineEncoder(inputs, one.stem_channels, one.channels, squeeze=switches.squeeze)
     layers = _build_layers(config, one.channels, one.layers, one.modes, residual=True)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
         decoder = _build_anchored_decoder(one.channels, config.components)
-    return RefinementPass(encoder, layers, decoder, window_px=one.window_px, relative_px=one.relative_px)
+    return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px)
 
 
 def _build_anchored_decoder(channels: int, components: int) -> MixtureDecoder:
     """Starts where the estimate is: most weight on it, offsets near zero."""
     decoder = MixtureDecoder(channels, channels, components, initial_spread_px=0.0, initial_deviation_px=0.15)
-    bias = decoder.mlp.output.bias
-    assert bias is not None
+    output = decoder.mlp.output
+    assert output.bias is not None
     with torch.no_grad():
-        bias[0] = 2.0
+        output.weight.mul_(0.1)
+        output.bias[0] = 2.0
     return decoder
 
 

@@ -6,6 +6,7 @@ them every half-line of views tells how badly it disagrees. Disparities enter on
 the light field leaves the evidence as it is.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -14,40 +15,46 @@ from torch import Tensor
 from freqlf.nn.filters import box_mean, local_maximum, local_minimum
 from freqlf.nn.halflines import HalfLines, spatial_gradient
 
-HYPOTHESES = 4
+
+def count_hypotheses(windows_px: Sequence[int]) -> int:
+    """How many hypotheses `surround` makes."""
+    return 2 + 2 * len(windows_px)
 
 
-def surround(estimate_px: Tensor, alternative_px: Tensor, window_px: int) -> Tensor:
-    """Hypotheses (B, 4, H, W): the estimate, the farthest and the nearest surface around, and an alternative.
+def surround(estimate_px: Tensor, alternative_px: Tensor, windows_px: Sequence[int]) -> Tensor:
+    """Hypotheses (B, N, H, W): the estimate, the farthest and nearest surface in each window, the alternative.
 
-    estimate_px and alternative_px are (B, 1, H, W).
+    estimate_px and alternative_px are (B, 1, H, W). A wide window finds the background of a hole that the
+    estimate has closed; a narrow one is exact on slanted surfaces.
     """
-    farthest, nearest = local_minimum(estimate_px, window_px), local_maximum(estimate_px, window_px)
-    return torch.cat((estimate_px, farthest, nearest, alternative_px), dim=1)
+    extremes = [find(estimate_px, window) for window in windows_px for find in (local_minimum, local_maximum)]
+    return torch.cat((estimate_px, *extremes, alternative_px), dim=1)
 
 
 class Evidence(NamedTuple):
     """Inputs of an encoder, all of order 1.
 
-    context: (B, CONTEXT_CHANNELS, H, W), appearance and relative hypotheses.
-    half_lines: (B, J, half_line_channels(...), H, W), the same measurements for each of the J half-lines.
+    context: (B, count_context_channels(N), H, W), appearance and relative hypotheses.
+    half_lines: (B, J, count_half_line_channels(N, ...), H, W), the same measurements for each of J half-lines.
     """
 
     context: Tensor
     half_lines: Tensor
 
 
-CONTEXT_CHANNELS = 3 + 2 + 2 + (HYPOTHESES - 1) + 1
+def count_context_channels(hypotheses: int) -> int:
+    """Colour, two gradients at two scales, the other hypotheses and the estimate's bumpiness."""
+    return 3 + 2 + 2 + (hypotheses - 1) + 1
 
 
-def half_line_channels(relative_px: tuple[float, ...]) -> int:
-    """Measurements per half-line: costs of hypotheses and relative disparities, near and far views, offset."""
-    return HYPOTHESES + len(relative_px) + 2 + 2
+def count_half_line_channels(hypotheses: int, relative_px: Sequence[float]) -> int:
+    """Costs of hypotheses and relative disparities, costs of near and far views, offset and its certainty."""
+    return hypotheses + len(relative_px) + 2 + 2
 
 
 @torch.no_grad()
-def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: tuple[float, ...] = ()) -> Evidence:
-    """Evidence for the hypotheses (B, 4, H, W).
+def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float] = ()) -> Evidence:
+    """Evidence for the hypotheses (B, N, H, W), of which the first is the estimate.
 
     relative_px adds the cost curve around the estimate at these distances from it. It stays empty in models
     that must not enumerate disparities.
@@ -68,8 +75,8 @@ def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: t
 
 
 def _compress(cost: Tensor) -> Tensor:
-    """From intensity differences to [-0.5, 1.5): finest around the differences that noise makes."""
-    return 2 * cost / (cost + 0.04) - 0.5
+    """To about [-1, 1.5] on a logarithmic scale: in dark or flat places small differences decide as well."""
+    return 0.5 * torch.log(cost + 0.003) + 1.9
 
 
 def _costs_near_and_far(half_lines: HalfLines, residuals: Tensor) -> list[Tensor]:

@@ -121,7 +121,7 @@ class HalfLines:
         numerators, denominators = [], []
         for part, direction in zip(self.slices, self.directions, strict=True):
             residual = residuals[:, part]  # B, views, 3, H, W
-            steps = residual.new_tensor(self.steps[part]).view(1, -1, 1, 1, 1)
+            steps = torch.tensor(self.steps[part], dtype=residual.dtype, device=residual.device).view(1, -1, 1, 1, 1)
             weight = steps / (residual.abs() + robustness)
             # The gradient of what is being compared: the centre and the aligned views together.
             gradient = spatial_gradient(self.centre + 0.5 * residual.mean(dim=1), direction)
