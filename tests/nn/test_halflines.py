@@ -70,3 +70,10 @@ def test_missing_lines_are_named(plane_stacks) -> None:
     del stacks["diagonal"]
     with pytest.raises(FreqLFError, match="needs the diagonal views"):
         HalfLines.from_stacks(stacks, ["horizontal", "diagonal"])
+
+
+def test_a_window_sees_what_the_whole_image_sees_there(plane_stacks) -> None:
+    half_lines = HalfLines.from_stacks(plane_stacks(0.8), list(LINES))
+    disparity = torch.linspace(-1, 1, 40).expand(1, 1, 32, 40)
+    part = half_lines.window(5, 9, 12, 20).residuals(disparity[..., 5:17, 9:29])
+    assert torch.equal(part, half_lines.residuals(disparity)[..., 5:17, 9:29])

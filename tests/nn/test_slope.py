@@ -36,6 +36,13 @@ def test_tiny_images_use_the_finest_scale_only(plane_stacks) -> None:
     assert slope_of(plane_stacks(0.2, height=5, width=3)).isfinite().all()
 
 
+@pytest.mark.parametrize("tile_px", [7, 16, 100])
+def test_tiles_change_nothing(plane_stacks, tile_px: int) -> None:
+    half_lines = HalfLines.from_stacks(plane_stacks(0.7, height=41, width=52), ["horizontal", "vertical"])
+    whole = estimate_slope(half_lines, SlopeOptions())
+    assert torch.allclose(estimate_slope(half_lines, SlopeOptions(), tile_px), whole, atol=1e-5)
+
+
 def test_options_are_checked() -> None:
     with pytest.raises(FreqLFError, match="one number of steps per scale"):
         SlopeOptions(scales=(2, 1), steps=(1,))

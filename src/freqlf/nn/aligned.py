@@ -28,6 +28,7 @@ from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
 from freqlf.nn.scale import gelu, scale_weights
 from freqlf.nn.slope import SlopeOptions, estimate_slope
+from freqlf.nn.tiles import Tile
 
 # Side of the window whose mean slope is the first pass's alternative hypothesis: what the surroundings say.
 COARSE_WINDOW_PX = 15
@@ -49,10 +50,14 @@ class HalfLineEncoder(nn.Module):
 
     def forward(self, evidence: Evidence) -> Tensor:
         """Features of the same height and width."""
-        inputs = torch.cat((evidence.context, evidence.half_lines.flatten(1, 2)), dim=1)
-        inputs = inputs.contiguous(memory_format=torch.channels_last)
-        features = self.look(gelu(self.read(inputs)))
+        features = self.features(evidence)
         return features if self.squeeze is None else self.squeeze(features)
+
+    def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
+        """Features before the reweighting; with `window`, of that part of the evidence only."""
+        inputs = torch.cat((evidence.context, evidence.half_lines.flatten(1, 2)), dim=1)
+        inputs = (inputs if window is None else window.of(inputs)).contiguous(memory_format=torch.channels_last)
+        return self.look(gelu(self.read(inputs)))
 
 
 def count_evidence_channels(lines: int, windows_px: Sequence[int], relative_px: Sequence[float]) -> int:
@@ -98,6 +103,8 @@ class AlignedFreqLF(nn.Module):
         self.lines = tuple(lines)
         self.passes = nn.ModuleList(passes)
         self.slope = slope
+        # The slope field does without the diagonals: they cost twice as much and do not make it better.
+        self.slope_lines = tuple(line for line in self.lines if line in ("horizontal", "vertical")) or self.lines
 
     def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:
         """Disparity mixture at every pixel, or at `queries` (B, N, 2) = (x, y) in [-1, 1].
@@ -109,7 +116,7 @@ class AlignedFreqLF(nn.Module):
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
         """The mixtures of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
-        estimate_px = self.first_estimate(stacks)
+        estimate_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
         alternative_px = box_mean(estimate_px, COARSE_WINDOW_PX)
         mixtures: list[Mixture] = []
         for index, refine in enumerate(self.passes):
@@ -118,11 +125,6 @@ class AlignedFreqLF(nn.Module):
             if not is_last:
                 estimate_px, alternative_px = split_surfaces(mixtures[-1])
         return mixtures
-
-    def first_estimate(self, stacks: Mapping[str, Tensor]) -> Tensor:
-        """The slope field (B, 1, H, W). Diagonals are left out: they cost twice as much and add nothing to it."""
-        straight = [line for line in self.lines if line in ("horizontal", "vertical")]
-        return estimate_slope(HalfLines.from_stacks(stacks, straight or self.lines), self.slope)
 
 
 @torch.no_grad()

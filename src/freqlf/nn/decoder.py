@@ -72,14 +72,16 @@ class Decoder(nn.Module):
             raise FreqLFError(f"{anchors.shape[1]} anchors for {self.components} components: use at most as many")
         if queries is None:
             height, width = z.shape[-2:] if size is None else size
-            z = resize_to(z, height, width)
-            outputs = self.mlp(z, make_grid(height, width, z).unsqueeze(0))
             anchors = None if anchors is None else resize_to(anchors, height, width)
-        else:
-            z = sample_at(z, queries).unsqueeze(3)  # B, C, N, 1: the queries as a column of pixels
-            outputs = self.mlp(z, queries.transpose(1, 2).unsqueeze(3)).squeeze(3)
-            anchors = None if anchors is None else sample_at(anchors, queries)
-        mixture = self.interpret(outputs.float())
+            return self.decode(resize_to(z, height, width), make_grid(height, width, z).unsqueeze(0), anchors)
+        z = sample_at(z, queries).unsqueeze(3)  # B, C, N, 1: the queries as a column of pixels
+        anchors = None if anchors is None else sample_at(anchors, queries).unsqueeze(3)
+        mixture = self.decode(z, queries.transpose(1, 2).unsqueeze(3), anchors)
+        return Mixture(mixture.logits.squeeze(3), mixture.means.squeeze(3), mixture.deviations.squeeze(3))
+
+    def decode(self, z: Tensor, q: Tensor, anchors: Tensor | None = None) -> Mixture:
+        """The mixture (B, K, h, w) of features z (B, C, h, w) at coordinates q (B or 1, 2, h, w)."""
+        mixture = self.interpret(self.mlp(z, q).float())
         return mixture if anchors is None else mixture.shifted(self._spread(anchors))
 
     def interpret(self, outputs: Tensor) -> Mixture:

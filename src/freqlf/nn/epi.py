@@ -106,8 +106,11 @@ class SqueezeExcitation(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """The field with each channel multiplied by a factor in (0, 1)."""
-        factors = self.excite(gelu(self.squeeze(z.mean((2, 3))))).sigmoid()
-        return z * factors[:, :, None, None]
+        return z * self.factors(z.mean((2, 3)))[:, :, None, None]
+
+    def factors(self, means: Tensor) -> Tensor:
+        """The channels' factors (B, C) from their means over the field (B, C)."""
+        return self.excite(gelu(self.squeeze(means))).sigmoid()
 
 
 class EpiEncoder(nn.Module):

@@ -31,6 +31,10 @@ def surround(estimate_px: Tensor, alternative_px: Tensor, windows_px: Sequence[i
     return torch.cat((estimate_px, *extremes, alternative_px), dim=1)
 
 
+# Evidence at a pixel depends on pixels so far away: gradients (1) averaged over 9x9 (4).
+EVIDENCE_REACH_PX = 5
+
+
 class Evidence(NamedTuple):
     """Inputs of an encoder, all of order 1.
 

@@ -7,7 +7,7 @@ disparities gives the same residuals.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn.functional as F
@@ -28,6 +28,7 @@ class HalfLines:
         slices: where each half-line lies in `views`.
         directions: (rows, columns) of view steps along each half-line's line.
         steps: V signed numbers of steps from the centre along the line.
+        origin: (y, x) of the centre's top left pixel in the views; the centre may be a window of the image.
     """
 
     centre: Tensor
@@ -36,6 +37,7 @@ class HalfLines:
     slices: tuple[slice, ...]
     directions: tuple[tuple[int, int], ...]
     steps: tuple[int, ...]
+    origin: tuple[int, int] = (0, 0)
 
     @classmethod
     def from_stacks(cls, stacks: Mapping[str, Tensor], lines: Sequence[str]) -> "HalfLines":
@@ -67,6 +69,27 @@ class HalfLines:
             steps=tuple(steps),
         )
 
+    def of_lines(self, lines: Sequence[str]) -> "HalfLines":
+        """Those of the named lines only; without a copy if they were packed first."""
+        wanted = [LINES[name] for name in lines]
+        kept = [index for index, direction in enumerate(self.directions) if direction in wanted]
+        count = sum(self.slices[index].stop - self.slices[index].start for index in kept)
+        if kept != list(range(len(kept))):
+            raise FreqLFError(f"the lines {', '.join(lines)} must be packed first, in this order")
+        return replace(
+            self,
+            views=self.views[:, :count],
+            offsets=self.offsets[:count],
+            slices=self.slices[: len(kept)],
+            directions=self.directions[: len(kept)],
+            steps=self.steps[:count],
+        )
+
+    def window(self, y: int, x: int, height: int, width: int) -> "HalfLines":
+        """A window of the central view; the other views stay whole, for its pixels may be seen anywhere in them."""
+        centre = self.centre[:, :, y : y + height, x : x + width]
+        return replace(self, centre=centre, origin=(self.origin[0] + y, self.origin[1] + x))
+
     def shrunk(self, scale: int) -> "HalfLines":
         """The same at 1/scale of the resolution (area averages), where disparities are `scale` times smaller."""
         if scale == 1:
@@ -75,25 +98,27 @@ class HalfLines:
         size = (max(H // scale, 1), max(W // scale, 1))
         views = F.interpolate(self.views.reshape(B, V * C, H, W), size=size, mode="area").view(B, V, C, *size)
         centre = F.interpolate(self.centre, size=size, mode="area")
-        return HalfLines(centre, views, self.offsets, self.slices, self.directions, self.steps)
+        return replace(self, centre=centre, views=views)
 
     def warped(self, disparity_px: Tensor) -> Tensor:
         """Every view sampled where the centre's pixels are seen in it, given their disparity (B, 1, H, W).
 
         Returns (B, V, 3, H, W), bilinear; what falls outside of a view takes its nearest border pixel.
         """
-        B, V, C, H, W = self.views.shape
+        B, V, C, view_height, view_width = self.views.shape
+        H, W = disparity_px.shape[-2:]
         # align_corners: pixel centres 0 .. W-1 map to -1 .. 1
-        scale_y, scale_x = 2 / max(H - 1, 1), 2 / max(W - 1, 1)
-        y = torch.arange(H, device=self.views.device)[:, None] * scale_y - 1
-        x = torch.arange(W, device=self.views.device)[None, :] * scale_x - 1
+        scale_y, scale_x = 2 / max(view_height - 1, 1), 2 / max(view_width - 1, 1)
+        device = self.views.device
+        y = torch.arange(self.origin[0], self.origin[0] + H, device=device)[:, None] * scale_y - 1
+        x = torch.arange(self.origin[1], self.origin[1] + W, device=device)[None, :] * scale_x - 1
         disparity = disparity_px[:, 0]
         grid = disparity.new_empty(B, V, H, W, 2)
         for view, (du, dv) in enumerate(self.offsets):
             grid[:, view, :, :, 0] = torch.sub(x, disparity, alpha=dv * scale_x)
             grid[:, view, :, :, 1] = torch.sub(y, disparity, alpha=du * scale_y)
         warped = F.grid_sample(
-            self.views.reshape(B * V, C, H, W),
+            self.views.flatten(0, 1),
             grid.view(B * V, H, W, 2),
             mode="bilinear",
             padding_mode="border",

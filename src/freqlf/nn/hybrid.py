@@ -51,15 +51,25 @@ class HybridLayer(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """Update the field."""
-        if not self.residual:
-            return gelu(self.update(z))
-        update = self.update(F.gelu(z))
-        return update.add_(z) if update.dtype == z.dtype else z + update
+        activated = self.activate(z)
+        update = self.convolve(activated)
+        if self.fourier is not None:
+            update = self.fourier(activated, onto=update)
+        return self.finish(z, update)
 
-    def update(self, z: Tensor) -> Tensor:
-        """K(z) + C(z) + W(z), in memory of its own."""
+    def activate(self, z: Tensor) -> Tensor:
+        """What the branches see of the field."""
+        return F.gelu(z) if self.residual else z
+
+    def convolve(self, activated: Tensor) -> Tensor:
+        """C + W of an activated field, in memory of its own."""
         weight, padding = self.skip.weight, 0
         if self.local is not None:  # the 1x1 kernel is the centre tap of a 3x3 one: one convolution for both
             weight, padding = self.local.weight + F.pad(weight, (1, 1, 1, 1)), 1
-        update = F.conv2d(z, weight, self.skip.bias, padding=padding)
-        return update if self.fourier is None else self.fourier(z, onto=update)
+        return F.conv2d(activated, weight, self.skip.bias, padding=padding)
+
+    def finish(self, z: Tensor, update: Tensor) -> Tensor:
+        """The layer's output from its input and the sum of its branches, whose memory it may take."""
+        if not self.residual:
+            return gelu(update)
+        return update.add_(z) if update.dtype == z.dtype else z + update

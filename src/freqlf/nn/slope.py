@@ -13,6 +13,7 @@ from torch import Tensor
 from freqlf.errors import FreqLFError
 from freqlf.nn.filters import box_mean, median3
 from freqlf.nn.halflines import HalfLines
+from freqlf.nn.tiles import split_into_tiles
 
 
 @dataclass(frozen=True)
@@ -44,9 +45,16 @@ class SlopeOptions:
             raise FreqLFError(f"window_px must be odd, not {self.window_px}")
 
 
+# Pixels around a tile that a least-squares step in it depends on, beside the window: those of the gradient.
+_GRADIENT_REACH_PX = 1
+
+
 @torch.no_grad()
-def estimate_slope(half_lines: HalfLines, options: SlopeOptions) -> Tensor:
-    """Disparity (B, 1, H, W) of the central view in pixels per view step."""
+def estimate_slope(half_lines: HalfLines, options: SlopeOptions, tile_px: int | None = None) -> Tensor:
+    """Disparity (B, 1, H, W) of the central view in pixels per view step.
+
+    With tile_px, at most so many pixels square are in work at a time; the result is the same.
+    """
     B, _, H, W = half_lines.centre.shape
     slope_px = half_lines.centre.new_zeros(B, 1, 1, 1)
     for scale, steps in zip(options.scales, options.steps, strict=True):
@@ -57,13 +65,18 @@ def estimate_slope(half_lines: HalfLines, options: SlopeOptions) -> Tensor:
         slope_px = F.interpolate(slope_px, size=level.centre.shape[-2:], mode="bilinear", align_corners=False)
         for _ in range(steps):
             # `slope_px` counts in full-resolution pixels; those of a level are `scale` times larger.
-            slope_px = median3(slope_px + scale * _least_squares_step(level, slope_px / scale, options))
+            slope_px = median3(slope_px + scale * _least_squares_step(level, slope_px / scale, options, tile_px))
     return slope_px
 
 
-def _least_squares_step(level: HalfLines, slope: Tensor, options: SlopeOptions) -> Tensor:
-    numerator, denominator = level.normal_equations(level.residuals(slope), options.robustness)
-    numerator = box_mean(numerator.sum(dim=1, keepdim=True), options.window_px)
-    denominator = box_mean(denominator.sum(dim=1, keepdim=True), options.window_px)
-    step = numerator / (denominator + options.damping / options.robustness)
-    return step.clamp(-options.largest_step_px, options.largest_step_px)
+def _least_squares_step(level: HalfLines, slope: Tensor, options: SlopeOptions, tile_px: int | None) -> Tensor:
+    height, width = slope.shape[-2:]
+    step = torch.empty_like(slope)
+    for tile in split_into_tiles(height, width, tile_px):
+        outer = tile.grown(options.window_px // 2 + _GRADIENT_REACH_PX, height, width)
+        window = level.window(outer.y, outer.x, outer.height, outer.width)
+        equations = window.normal_equations(window.residuals(outer.of(slope)), options.robustness)
+        numerator, denominator = (box_mean(part.sum(dim=1, keepdim=True), options.window_px) for part in equations)
+        quotient = numerator / (denominator + options.damping / options.robustness)
+        tile.of(step).copy_(tile.inside(outer).of(quotient))
+    return step.clamp_(-options.largest_step_px, options.largest_step_px)

@@ -1,0 +1,150 @@
+"""Exact inference in bounded memory: every stage of a network runs over tiles, one stage after the other.
+
+Convolutions and warps need a margin around a tile. The Fourier branch needs a few coefficients of the whole
+field, and those of tiles add up to them; channel reweighting needs sums over the field. So nothing is
+approximated or blended: tiles give what the whole image gives, up to rounding. What is held for all of the image
+is two latent fields, the views and a few maps.
+"""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from freqlf.errors import FreqLFError
+from freqlf.nn.aligned import COARSE_WINDOW_PX, AlignedFreqLF, HalfLineEncoder, RefinementPass, split_surfaces
+from freqlf.nn.coordinates import make_grid
+from freqlf.nn.decoder import Decoder
+from freqlf.nn.evidence import EVIDENCE_REACH_PX, gather_evidence, surround
+from freqlf.nn.filters import box_mean
+from freqlf.nn.halflines import HalfLines
+from freqlf.nn.hybrid import HybridLayer
+from freqlf.nn.mixture import Mixture
+from freqlf.nn.slope import estimate_slope
+from freqlf.nn.tiles import split_into_tiles
+
+# Turns the mixture of a tile (B, K, h, w) into the maps to keep of it, (B, maps, h, w).
+Reader = Callable[[Mixture], Tensor]
+
+
+@torch.inference_mode()
+def stream_aligned(model: AlignedFreqLF, half_lines: HalfLines, read: Reader, tile_px: int | None) -> Tensor:
+    """The maps (B, maps, H, W) that `read` takes from the model's last mixture.
+
+    tile_px: side of the tiles; None takes the image as one.
+    """
+    estimate_px = estimate_slope(half_lines.of_lines(model.slope_lines), model.slope, tile_px)
+    alternative_px = box_mean(estimate_px, COARSE_WINDOW_PX)
+    maps = estimate_px
+    for index, refine in enumerate(model.passes):
+        assert isinstance(refine, RefinementPass)
+        is_last = index == len(model.passes) - 1
+        reader = read if is_last else _read_surfaces
+        maps = _stream_pass(refine, half_lines, estimate_px, alternative_px, reader, tile_px)
+        if not is_last:
+            estimate_px, alternative_px = maps.split(1, dim=1)
+    return maps
+
+
+def _read_surfaces(mixture: Mixture) -> Tensor:
+    return torch.cat(split_surfaces(mixture), dim=1)
+
+
+def _stream_pass(
+    refine: RefinementPass,
+    half_lines: HalfLines,
+    estimate_px: Tensor,
+    alternative_px: Tensor,
+    read: Reader,
+    tile_px: int | None,
+) -> Tensor:
+    hypotheses_px = surround(estimate_px, alternative_px, refine.windows_px)
+    field = _stream_encoder(refine.encoder, half_lines, hypotheses_px, refine.relative_px, tile_px)
+    for layer in refine.layers:
+        assert isinstance(layer, HybridLayer)
+        field = stream_layer(layer, field, tile_px)
+    anchors_px = hypotheses_px[:, : refine.decoder.components]
+    return stream_decoder(refine.decoder, field, anchors_px, read, tile_px, activation=F.gelu)
+
+
+def _stream_encoder(
+    encoder: HalfLineEncoder,
+    half_lines: HalfLines,
+    hypotheses_px: Tensor,
+    relative_px: tuple[float, ...],
+    tile_px: int | None,
+) -> Tensor:
+    B, _, H, W = hypotheses_px.shape
+    field = new_field(hypotheses_px, encoder.look.out_channels)
+    for tile in split_into_tiles(H, W, tile_px):
+        # First the pixels that the 3x3 convolution sees, around them those that the evidence sees.
+        seen = tile.grown(1, H, W)
+        outer = seen.grown(EVIDENCE_REACH_PX, H, W)
+        window = half_lines.window(outer.y, outer.x, outer.height, outer.width)
+        evidence = gather_evidence(window, outer.of(hypotheses_px), relative_px)
+        features = encoder.features(evidence, seen.inside(outer))
+        tile.of(field).copy_(tile.inside(seen).of(features))
+    if encoder.squeeze is not None:
+        # The mean over the field and the products, channel by channel: no second field is needed.
+        field.mul_(encoder.squeeze.factors(field.mean(dim=(2, 3)))[:, :, None, None])
+    return field
+
+
+def stream_layer(layer: HybridLayer, field: Tensor, tile_px: int | None) -> Tensor:
+    """The layer's output for the whole field."""
+    H, W = field.shape[-2:]
+    fourier = layer.fourier
+    coefficients = None
+    if fourier is not None:
+        if fourier.field == "window":
+            raise FreqLFError("the field option 'window' cannot be run in tiles; use 'index' or 'frequency'")
+        for tile in split_into_tiles(H, W, tile_px):
+            part = fourier.analyse(_contiguous(layer.activate(tile.of(field))), tile.y, tile.x, H, W)
+            coefficients = part if coefficients is None else coefficients.add_(part)
+        assert coefficients is not None
+        coefficients = fourier.mix(coefficients, H, W)
+    result = torch.empty_like(field)
+    for tile in split_into_tiles(H, W, tile_px):
+        outer = tile.grown(1, H, W)
+        inner = tile.inside(outer)
+        update = _contiguous(inner.of(layer.convolve(layer.activate(outer.of(field)))))
+        if fourier is not None and coefficients is not None:
+            fourier.synthesise(
+                coefficients, tile.y, tile.x, tile.height, tile.width, H, W, channels_last=True, onto=update
+            )
+        tile.of(result).copy_(layer.finish(tile.of(field), update))
+    return result
+
+
+def stream_decoder(
+    decoder: Decoder,
+    field: Tensor,
+    anchors_px: Tensor | None,
+    read: Reader,
+    tile_px: int | None,
+    activation: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
+    """The maps that `read` takes from the decoder's mixtures, for the whole field."""
+    H, W = field.shape[-2:]
+    coordinates = make_grid(H, W, field).unsqueeze(0)
+    maps: Tensor | None = None
+    for tile in split_into_tiles(H, W, tile_px):
+        features = tile.of(field) if activation is None else activation(tile.of(field))
+        anchors = None if anchors_px is None else tile.of(anchors_px)
+        values = read(decoder.decode(features, tile.of(coordinates), anchors))
+        if maps is None:
+            maps = values.new_empty(values.shape[0], values.shape[1], H, W)
+        tile.of(maps).copy_(values)
+    assert maps is not None
+    return maps
+
+
+def new_field(like: Tensor, channels: int) -> Tensor:
+    """An uninitialised field (B, channels, H, W) of the height and width of `like`, in channels_last format."""
+    B, _, H, W = like.shape
+    return torch.empty(B, channels, H, W, dtype=like.dtype, device=like.device, memory_format=torch.channels_last)
+
+
+def _contiguous(tile: Tensor) -> Tensor:
+    return tile.contiguous(memory_format=torch.channels_last)
