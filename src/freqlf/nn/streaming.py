@@ -75,7 +75,7 @@ def _stream_encoder(
     relative_px: tuple[float, ...],
     tile_px: int | None,
 ) -> Tensor:
-    B, _, H, W = hypotheses_px.shape
+    H, W = hypotheses_px.shape[-2:]
     field = new_field(hypotheses_px, encoder.look.out_channels)
     for tile in split_into_tiles(H, W, tile_px):
         # First the pixels that the 3x3 convolution sees, around them those that the evidence sees.
