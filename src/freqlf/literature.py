@@ -64,7 +64,7 @@ def read_reference(name: str) -> dict[str, Any]:
 
 def _parse_method(row: dict[str, Any], scenes: list[str]) -> PublishedMethod:
     facts = dict(row)
-    scores = {
+    scores: dict[str, dict[str, float]] = {
         metric: dict(zip(scenes, facts.pop(metric), strict=True))
         for metric in ("mse_100", "badpix_003", "badpix_007")
         if metric in facts

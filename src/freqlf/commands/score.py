@@ -12,6 +12,7 @@ from freqlf.files import write_json
 from freqlf.io.pfm import read_pfm
 from freqlf.metrics import DEFAULT_BORDER_PX, METRICS, Scores, describe_protocol, mean_scores, score_map
 from freqlf.provenance import describe_run
+from freqlf.results import find_maps
 from freqlf.terminal import print_table, show_progress
 
 HEADINGS = ("MSE x100", "BadPix(0.01) %", "BadPix(0.03) %", "BadPix(0.07) %", "Q25 x100")
@@ -82,14 +83,6 @@ def select(pred: Path, data: Path, names: list[str] | None) -> Selection:
         "no ground truth": [scene.name for scene in with_map if not scene.has_ground_truth],
     }
     return Selection(scored, {reason: left for reason, left in left_out.items() if left})
-
-
-def find_maps(pred: Path) -> dict[str, Path]:
-    """The disparity maps in a folder, by scene name: the folder itself first, then its `disp_maps`."""
-    if not pred.is_dir():
-        raise FreqLFError(f"{pred} is not a directory; give the folder that holds <scene>.pfm")
-    paths = [*pred.glob("disp_maps/*.pfm"), *pred.glob("*.pfm")]
-    return {path.stem: path for path in paths}
 
 
 def score_scene(scene: Scene, pred: Path, border: int) -> Scores:
