@@ -15,6 +15,8 @@ from freqlf.errors import FreqLFError
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "score disparity maps of any method against the ground truth"),
     "train": ("train", "train a model by a recipe, resumable at any time"),
+    "models": ("models", "list the model presets and what they cost"),
+    "bench": ("bench", "time the models beside this machine's own matrix product"),
     "data check": ("data_check", "say what a benchmark folder holds and what is missing"),
     "data synth": ("data_synth", "generate light fields with exact ground truth"),
     "demo": ("demo", "a generated scene with pictures to look at"),

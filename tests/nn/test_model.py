@@ -75,19 +75,19 @@ def test_views(views):
     model = build_paper_model(**(SMALL | {"views": views}))
     horizontal, vertical, _ = render_tilted_plane(views, size=20)
     with torch.no_grad():
-        assert model(horizontal, vertical).means.shape == (1, 5, 20, 20)
+        assert model({"horizontal": horizontal, "vertical": vertical}).means.shape == (1, 5, 20, 20)
     missing = horizontal[:, 1:-1]
     with pytest.raises(FreqLFError, match=f"built for {views[0]} views in a stack, not {views[0] - 2}"):
-        model(missing, vertical)
+        model({"horizontal": missing, "vertical": vertical})
 
 
 def test_fields_of_any_shape():
     model = build_paper_model(**SMALL)
     horizontal, vertical = torch.rand(2, 2, 5, 3, 18, 23)
     with torch.no_grad():
-        mixture = model(horizontal, vertical)
-        at_queries = model(horizontal, vertical, torch.rand(2, 7, 2) * 2 - 1)
-        finer = model(horizontal, vertical, size=(36, 46))
+        mixture = model({"horizontal": horizontal, "vertical": vertical})
+        at_queries = model({"horizontal": horizontal, "vertical": vertical}, torch.rand(2, 7, 2) * 2 - 1)
+        finer = model({"horizontal": horizontal, "vertical": vertical}, size=(36, 46))
     assert mixture.mean().shape == mixture.variance().shape == (2, 18, 23)
     assert at_queries.mean().shape == (2, 7)
     assert finer.mean().shape == (2, 36, 46)
@@ -98,7 +98,7 @@ def test_every_parameter_learns(variant):
     torch.manual_seed(0)
     model = build_paper_model(**(SMALL | VARIANTS[variant]))
     horizontal, vertical, disparity = render_tilted_plane(size=24)
-    nll(model(horizontal, vertical), disparity).backward()
+    nll(model({"horizontal": horizontal, "vertical": vertical}), disparity).backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
         assert parameter.grad.isfinite().all(), name
@@ -118,7 +118,7 @@ def test_scale_of_activations(variant):
     for name, part in parts.items():
         part.register_forward_hook(lambda _, __, z, name=name: deviations.update({name: z.std().item()}))
     with torch.no_grad():
-        mixture = model(*noisy)
+        mixture = model(dict(zip(FreqLF.lines, noisy, strict=True)))
     assert len(deviations) == len(parts)
     assert all(0.3 < value < 3 for value in deviations.values()), deviations
     assert mixture.mean().abs().max() < 3
@@ -138,7 +138,7 @@ def test_overfits_a_crop(variant):
     )
     for _ in range(most_steps):
         optimiser.zero_grad()
-        mixture = model(horizontal, vertical)
+        mixture = model({"horizontal": horizontal, "vertical": vertical})
         if mse(mixture, disparity) < 7e-4:
             break
         nll(mixture, disparity).backward()
@@ -146,7 +146,7 @@ def test_overfits_a_crop(variant):
         optimiser.step()
         schedule.step()
     with torch.no_grad():
-        assert mse(model(horizontal, vertical), disparity).item() < 1e-3
+        assert mse(model({"horizontal": horizontal, "vertical": vertical}), disparity).item() < 1e-3
 
 
 def test_layers_of_different_widths_are_refused():

@@ -1,13 +1,14 @@
 """From a configuration to a network: the only place where the two meet."""
 
+from dataclasses import asdict
+
 import torch
 
 from freqlf.config import AlignedConfig, EpiConfig, ModelConfig, PassConfig
 from freqlf.nn.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence_channels
 from freqlf.nn.decoder import Decoder, MixtureDecoder, RegressionDecoder
-from freqlf.nn.epi import EpiEncoder
 from freqlf.nn.hybrid import HybridLayer
-from freqlf.nn.model import FreqLF
+from freqlf.nn.model import FreqLF, build_paper_model
 from freqlf.nn.slope import SlopeOptions
 
 
@@ -20,13 +21,18 @@ def build_model(config: ModelConfig) -> FreqLF | AlignedFreqLF:
 
 
 def _build_epi(config: EpiConfig) -> FreqLF:
-    switches = config.switches
-    encoder = EpiEncoder(config.columns, config.rows, config.channels, config.stream_channels, squeeze=switches.squeeze)
-    layers = _build_layers(config, config.channels, config.layers, config.modes, residual=False)
-    decoder: Decoder = RegressionDecoder(config.channels, config.channels)
-    if switches.probabilistic:
-        decoder = MixtureDecoder(config.channels, config.channels, config.components)
-    return FreqLF(encoder, layers, decoder)
+    return build_paper_model(
+        (config.columns, config.rows),
+        config.channels,
+        config.layers,
+        config.modes,
+        config.components,
+        config.stream_channels,
+        hidden=config.channels,
+        field=config.field,
+        reference_px=_square(config.reference_px),
+        **asdict(config.switches),
+    )
 
 
 def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
@@ -37,7 +43,7 @@ def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     switches = config.switches
     inputs = count_evidence_channels(len(config.lines), one.windows_px, one.relative_px)
     encoder = HalfLineEncoder(inputs, one.stem_channels, one.channels, squeeze=switches.squeeze)
-    layers = _build_layers(config, one.channels, one.layers, one.modes, residual=True)
+    layers = _build_layers(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
         decoder = _build_anchored_decoder(one.channels, config.components)
@@ -55,17 +61,20 @@ def _build_anchored_decoder(channels: int, components: int) -> MixtureDecoder:
     return decoder
 
 
-def _build_layers(config: ModelConfig, channels: int, layers: int, modes: int, *, residual: bool) -> list[HybridLayer]:
-    reference_px = None if config.reference_px is None else (config.reference_px, config.reference_px)
+def _build_layers(config: AlignedConfig, one: PassConfig) -> list[HybridLayer]:
     return [
         HybridLayer(
-            channels,
-            (modes, modes),
+            one.channels,
+            (one.modes, one.modes),
             fourier=config.switches.fourier,
             local=config.switches.local,
-            residual=residual,
+            residual=True,
             field=config.field,
-            reference_px=reference_px,
+            reference_px=_square(config.reference_px),
         )
-        for _ in range(layers)
+        for _ in range(one.layers)
     ]
+
+
+def _square(side_px: int | None) -> tuple[int, int] | None:
+    return None if side_px is None else (side_px, side_px)

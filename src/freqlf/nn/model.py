@@ -1,6 +1,6 @@
 """FreqLF as published: EPI-guided encoder, Fourier-local layers, coordinate-conditioned decoder."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -33,22 +33,26 @@ class FreqLF(nn.Module):
         self.lift = nn.Conv2d(encoder.channels, channels.pop(), 1)
         scale_weights(self.lift, after_gelu=False)
 
+    lines = ("horizontal", "vertical")
+
     def forward(
-        self,
-        horizontal: Tensor,
-        vertical: Tensor,
-        queries: Tensor | None = None,
-        *,
-        size: tuple[int, int] | None = None,
+        self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, *, size: tuple[int, int] | None = None
     ) -> Mixture:
         """The disparity of the centre view, the middle of the horizontal stack.
 
-        horizontal: (B, A_h, 3, H, W), the central row of views with v increasing, colours in [0, 1].
-        vertical: (B, A_v, 3, H, W), the central column of views with u increasing.
+        stacks: "horizontal" to (B, A_h, 3, H, W), the central row of views with v increasing, colours in [0, 1], and
+            "vertical" to (B, A_v, 3, H, W), the central column of views with u increasing. Others are ignored.
         queries, size: where to decode, see `Decoder`; the pixels of the centre view if neither is given.
         """
-        z = self.update_field(self.encoder(horizontal, vertical))
+        missing = [line for line in self.lines if line not in stacks]
+        if missing:
+            raise FreqLFError(f"the model needs the {' and '.join(missing)} views; got {', '.join(stacks)}")
+        z = self.update_field(self.encoder(stacks["horizontal"], stacks["vertical"]))
         return self.decoder(z, queries, size=size)
+
+    def forward_passes(self, stacks: Mapping[str, Tensor]) -> list[Mixture]:
+        """The mixture as a list: this model has one pass."""
+        return [self(stacks)]
 
     def update_field(self, features: Tensor) -> Tensor:
         """Features to the final latent field, (B, C, H, W)."""

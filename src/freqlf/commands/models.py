@@ -1,0 +1,39 @@
+"""`freqlf models`: the presets and what they cost."""
+
+from rich.table import Table
+
+from freqlf.terminal import print_table
+
+SIZE_PX = 128
+
+
+def run() -> None:
+    """List the model presets: parameters, multiply-adds per pixel, local receptive field and views.
+
+    Multiply-adds are counted on a field of 128 x 128 pixels with 9 x 9 views; convolutions and matrix products only.
+    """
+    from freqlf.benchmark import random_stacks
+    from freqlf.config import PRESETS
+    from freqlf.nn.build import build_model
+    from freqlf.nn.complexity import count_multiply_adds, count_parameters, measure_local_reach_px
+
+    table = Table()
+    table.add_column("preset")
+    for heading in ("parameters", "multiply-adds / px", "local field [px]"):
+        table.add_column(heading, justify="right")
+    for heading in ("views used", "enumerates disparities"):
+        table.add_column(heading)
+    for name, config in PRESETS.items():
+        model = build_model(config)
+        multiply_adds = count_multiply_adds(model, random_stacks(model.lines, SIZE_PX))
+        reach_px = measure_local_reach_px(model)
+        table.add_row(
+            name,
+            f"{count_parameters(model):,}",
+            f"{multiply_adds / SIZE_PX**2:,.0f}",
+            f"{reach_px} x {reach_px}",
+            ", ".join(model.lines),
+            "yes" if config.enumerates_disparities else "no",
+        )
+    print_table(table)
+    print("The Fourier branch and channel reweighting see the whole field. No trained weights are packaged yet.")

@@ -1,0 +1,45 @@
+"""How large and how costly a network is, counted rather than measured."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def count_parameters(model: nn.Module) -> int:
+    """Learned numbers; a complex weight counts twice."""
+    return sum(parameter.numel() for parameter in model.parameters())
+
+
+def count_multiply_adds(model: nn.Module, stacks: Mapping[str, Tensor]) -> int:
+    """Multiply-adds of convolutions and matrix products in one forward pass; pointwise passes are not counted."""
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model(stacks)
+    return counter.get_total_flops() // 2
+
+
+def measure_local_reach_px(model: nn.Module) -> int:
+    """Side of the square of pixels that the convolutions in a row can see, Fourier branch and SE left aside.
+
+    For a model of several passes, that of all passes together.
+    """
+    passes = getattr(model, "passes", [model])
+    return 1 + sum(_reach_of(one) for one in passes)
+
+
+def _reach_of(module: nn.Module) -> int:
+    # Streams run side by side, so of each encoder the longest chain of convolutions counts.
+    encoder = getattr(module, "encoder", module)
+    streams = [_chain(stream) for stream in encoder.children()] if len(list(encoder.children())) else [0]
+    is_parallel = any(name in ("spatial", "horizontal", "vertical") for name, _ in encoder.named_children())
+    encoded = max(streams) if is_parallel else sum(streams)
+    return encoded + _chain(getattr(module, "layers", nn.Sequential()))
+
+
+def _chain(module: nn.Module) -> int:
+    reach = 0
+    for part in module.modules():
+        if isinstance(part, (nn.Conv2d, nn.Conv3d)):
+            reach += max(part.kernel_size[-2:]) - 1
+    return reach
