@@ -247,10 +247,11 @@ def _on_windows(z: Tensor, window_px: tuple[int, int], transform: Callable[[Tens
     """Cut z into windows, `transform` them as a batch, and put them together again."""
     batch, channels, height, width = z.shape
     h, w = window_px
-    padded = F.pad(z, (0, -width % w, 0, -height % h), mode="replicate")
-    grid = padded.unflatten(3, (-1, w)).unflatten(2, (-1, h))  # B, C, rows, h, columns, w
-    rows, columns = grid.shape[2], grid.shape[4]
-    windows = grid.permute(0, 2, 4, 1, 3, 5).reshape(-1, channels, h, w)
-    grid = transform(windows).view(batch, rows, columns, channels, h, w).permute(0, 3, 1, 4, 2, 5)
-    whole = grid.reshape(batch, channels, rows * h, columns * w)[:, :, :height, :width]
+    # Channels last throughout, the format of the networks: rows of pixels move as they lie in memory.
+    padded = F.pad(z, (0, -width % w, 0, -height % h), mode="replicate").permute(0, 2, 3, 1)
+    grid = padded.unflatten(2, (-1, w)).unflatten(1, (-1, h)).transpose(2, 3)  # B, rows, columns, h, w, C
+    rows, columns = grid.shape[1:3]
+    done = transform(grid.reshape(-1, h, w, channels).permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
+    grid = done.reshape(batch, rows, columns, h, w, channels).transpose(2, 3)
+    whole = grid.reshape(batch, rows * h, columns * w, channels)[:, :height, :width].permute(0, 3, 1, 2)
     return whole.contiguous(memory_format=torch.channels_last if is_channels_last(z) else torch.contiguous_format)
