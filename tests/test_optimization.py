@@ -72,3 +72,12 @@ def test_the_average_forgets_the_beginning_and_then_follows_slowly():
         expected = decay * expected + (1 - decay) * value
     assert average.weight.item() == pytest.approx(expected, rel=1e-5)
     assert abs(average.weight.item() - 3) < 0.5
+
+
+def test_fourier_weights_have_a_learning_rate_of_their_own():
+    recipe = RECIPES["cpu"].changed(fourier_rate=0.25)
+    model = make_model()
+    groups = {group["factor"]: group["params"] for group in make_optimizer(model, recipe).param_groups}
+    fourier = [name for name, _ in model.named_parameters() if "fourier" in name]
+    assert len(groups[0.25]) == len(fourier) == 2
+    assert len(groups[1.0]) == len(list(model.parameters())) - 2

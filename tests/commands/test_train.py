@@ -46,6 +46,18 @@ def test_a_run_from_the_command_line(flags, tmp_path, capsys):
     assert "is a run of the preset freqlf-small, not freqlf-plus-small" in capsys.readouterr().err
 
 
+def test_the_papers_model_and_recipe(data, tmp_path, monkeypatch):
+    from freqlf import config
+
+    small = config.EpiConfig(rows=5, columns=5, channels=8, layers=1, modes=2, stream_channels=4)
+    monkeypatch.setitem(config.PRESETS, "freqlf", small)
+    flags = ["--preset", "freqlf", "--recipe", "paper", "--data", str(data), "--out", str(tmp_path / "run")]
+    flags += ["--train-split", "one", "--validation-split", "none", "--epochs", "3", "--threads", "1"]
+    assert main(["train", *flags]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert [(line["step"], line["learning_rate"]) for line in lines] == [(1, 1e-4), (2, 1e-4), (3, 1e-4)]
+
+
 def test_generated_scenes_of_a_folder(flags, tmp_path):
     assert main(["data", "synth", str(tmp_path / "made"), "--scenes", "2", "--views", "5", "--size", "40"]) == 0
     assert main([*flags, "--train-split", "none", "--synthetic-data", str(tmp_path / "made")]) == 0
