@@ -108,7 +108,7 @@ def run(
         like = next(iter((*train_scenes, *validation_scenes)), None)
         generated_scenes = collect_generated(out, synthetic, synthetic_data, like, writes=processes.is_writer)
         processes.any(False)  # the others wait for the scenes that one of them generates
-        lines: tuple[str, ...] = model.lines  # type: ignore[assignment]
+        lines: tuple[str, ...] = model.lines
         source = BatchSource(chosen, lines, load(train_scenes, lines), load(generated_scenes, lines))
         if loaders is None:
             loaders = 4 if processes.device.type == "cuda" else 0
