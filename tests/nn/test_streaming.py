@@ -1,13 +1,13 @@
 import pytest
 import torch
 
-from freqlf.config import EPI_LINES, STAR_LINES, AlignedConfig, PassConfig, without
+from freqlf.config import EPI_LINES, STAR_LINES, AlignedConfig, EpiConfig, PassConfig, without
 from freqlf.errors import FreqLFError
 from freqlf.nn.build import build_model
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
-from freqlf.nn.streaming import stream_aligned, stream_layer
+from freqlf.nn.streaming import stream_aligned, stream_epi, stream_layer
 
 SMALL = AlignedConfig(
     lines=STAR_LINES,
@@ -35,6 +35,18 @@ def test_tiles_give_what_the_whole_image_gives(plane_stacks, config: AlignedConf
     maps = stream_aligned(model, HalfLines.from_stacks(stacks, model.lines), read, tile_px)
     assert maps.shape == (1, 2, 61, 74)
     assert (maps - whole).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("tile_px", [None, 17, 40])
+@pytest.mark.parametrize("component", [None, "squeeze", "fourier", "local"])
+def test_the_papers_model_is_the_same_in_tiles(plane_stacks, component: str | None, tile_px: int | None) -> None:
+    torch.manual_seed(0)
+    config = EpiConfig(rows=5, columns=7, channels=16, layers=2, modes=6, stream_channels=8)
+    model = build_model(config if component is None else without(config, component))
+    stacks = plane_stacks(0.6, rows=5, columns=7, height=45, width=52)
+    with torch.inference_mode():
+        whole = read(model(stacks))
+    assert (stream_epi(model, stacks, read, tile_px) - whole).abs().max() < 1e-4
 
 
 @pytest.mark.parametrize("field", ["index", "frequency"])

@@ -143,6 +143,19 @@ class EpiEncoder(nn.Module):
 
     def forward(self, horizontal: Tensor, vertical: Tensor) -> Tensor:
         """Features of the two stacks; the centre view is the middle of the horizontal one."""
+        return self.reweight(self.project_streams(horizontal, vertical))
+
+    def project_streams(self, horizontal: Tensor, vertical: Tensor) -> Tensor:
+        """Features before the reweighting, which is the only part that sees the whole field."""
         horizontal, vertical = centre_values(horizontal), centre_values(vertical)
         streams = (self.spatial(centre_view(horizontal)), self.horizontal(horizontal), self.vertical(vertical))
-        return self.reweight(self.project(torch.cat(streams, dim=1)))
+        return self.project(torch.cat(streams, dim=1))
+
+    @property
+    def reach_px(self) -> int:
+        """How far away pixels may be that a feature depends on."""
+        chains = [
+            [part for part in stream.modules() if isinstance(part, (nn.Conv2d, nn.Conv3d))]
+            for stream in (self.spatial, self.horizontal, self.vertical)
+        ]
+        return max(sum(max(part.kernel_size[-2:]) // 2 for part in chain) for chain in chains)

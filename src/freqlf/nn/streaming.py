@@ -6,7 +6,7 @@ approximated or blended: tiles give what the whole image gives, up to rounding. 
 is two latent fields, the views and a few maps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -16,11 +16,13 @@ from freqlf.errors import FreqLFError
 from freqlf.nn.aligned import COARSE_WINDOW_PX, AlignedFreqLF, HalfLineEncoder, RefinementPass, split_surfaces
 from freqlf.nn.coordinates import make_grid
 from freqlf.nn.decoder import Decoder
+from freqlf.nn.epi import SqueezeExcitation
 from freqlf.nn.evidence import EVIDENCE_REACH_PX, gather_evidence, surround
 from freqlf.nn.filters import box_mean
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
+from freqlf.nn.model import FreqLF
 from freqlf.nn.slope import estimate_slope
 from freqlf.nn.tiles import split_into_tiles
 
@@ -45,6 +47,29 @@ def stream_aligned(model: AlignedFreqLF, half_lines: HalfLines, read: Reader, ti
         if not is_last:
             estimate_px, alternative_px = maps.split(1, dim=1)
     return maps
+
+
+@torch.inference_mode()
+def stream_epi(model: FreqLF, stacks: Mapping[str, Tensor], read: Reader, tile_px: int | None) -> Tensor:
+    """The same for the paper's model: its streams see `reach_px` pixels around a tile."""
+    horizontal, vertical = (stacks[line] for line in model.lines)
+    H, W = horizontal.shape[-2:]
+    encoder = model.encoder
+    features = new_field(horizontal[:, 0], encoder.channels)
+    for tile in split_into_tiles(H, W, tile_px):
+        outer = tile.grown(encoder.reach_px, H, W)
+        projected = encoder.project_streams(outer.of(horizontal), outer.of(vertical))
+        tile.of(features).copy_(tile.inside(outer).of(projected))
+    if isinstance(encoder.reweight, SqueezeExcitation):
+        features.mul_(encoder.reweight.factors(features.mean(dim=(2, 3)))[:, :, None, None])
+    field = new_field(features, model.lift.out_channels)
+    for tile in split_into_tiles(H, W, tile_px):
+        tile.of(field).copy_(model.lift(tile.of(features)))
+    del features
+    for layer in model.layers:
+        assert isinstance(layer, HybridLayer)
+        field = stream_layer(layer, field, tile_px)
+    return stream_decoder(model.decoder, field, None, read, tile_px)
 
 
 def _read_surfaces(mixture: Mixture) -> Tensor:

@@ -1,0 +1,47 @@
+"""Weight files: safetensors with the model's configuration in the header. Nothing in them is ever executed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from freqlf.config import ModelConfig, config_from_dict, config_to_dict
+from freqlf.errors import FreqLFError
+from freqlf.files import write_bytes
+
+FORMAT = "freqlf-weights-1"
+
+
+def write_weights(
+    path: Path, config: ModelConfig, state: dict[str, Tensor], facts: dict[str, Any], *, half: bool = True
+) -> None:
+    """Write a model's weights atomically; `facts` (what made them) go into the header as JSON.
+
+    half: store 16-bit floats, which halves the file; they are computed with as 32-bit floats all the same.
+    """
+    dtype = torch.float16 if half else torch.float32
+    tensors = {name: weight.detach().to("cpu", dtype).contiguous() for name, weight in state.items()}
+    overflown = [name for name, weight in tensors.items() if not weight.isfinite().all()]
+    if overflown:
+        raise FreqLFError(f"{overflown[0]} has values that are not finite as {dtype}; store full precision instead")
+    header = {"format": FORMAT, "config": json.dumps(config_to_dict(config)), "facts": json.dumps(facts)}
+    write_bytes(path, save(tensors, metadata=header))
+
+
+def read_weights(path: Path) -> tuple[ModelConfig, dict[str, Tensor], dict[str, Any]]:
+    """Configuration, weights as float32, and the facts about them."""
+    try:
+        with safe_open(path, framework="pt") as content:
+            header = content.metadata() or {}
+            if header.get("format") != FORMAT:
+                raise FreqLFError(f"{path} holds no weights of freqlf (its format is {header.get('format')!r})")
+            state = {name: content.get_tensor(name).float() for name in content.keys()}  # noqa: SIM118
+        return config_from_dict(json.loads(header["config"])), state, json.loads(header["facts"])
+    except FileNotFoundError as error:
+        raise FreqLFError(f"{path} does not exist") from error
+    except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
+        raise FreqLFError(f"{path} is not a weight file of freqlf, or it is damaged") from error
