@@ -3,6 +3,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from freqlf import figures
+from freqlf.figures.lightfield import _clear_points
 from freqlf.io.image import read_pixels
 from freqlf.lightfield import LightField
 
@@ -36,7 +37,7 @@ def test_points_avoid_occlusion_edges():
     row[10:] = 0.1
     row[30:] = 1.0  # by far the strongest edge
     row[40:] = 0.9
-    points = figures._clear_points(row, line_px, count=2)
+    points = _clear_points(row, line_px, count=2)
     assert not {28, 29, 30, 31} & set(points.tolist())
     assert points[0] in (9, 10)
     assert points[1] in (39, 40)

@@ -14,7 +14,11 @@ from freqlf.errors import FreqLFError
 # name as typed: (module in freqlf.commands, one line for the overview)
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "score disparity maps of any method against the ground truth"),
+    "evaluate": ("evaluate", "every table and figure about a method's maps, beside other methods"),
     "train": ("train", "train a model by a recipe, resumable at any time"),
+    "study ablation": ("study_ablation", "train a model without each of its components, over seeds"),
+    "study bandwidth": ("study_bandwidth", "train a model with 8, 16 and 32 Fourier modes, over seeds"),
+    "study field": ("study_field", "compare what Fourier weights learned on crops can mean on whole scenes"),
     "models": ("models", "list the model presets and what they cost"),
     "bench": ("bench", "time the models beside this machine's own matrix product"),
     "data check": ("data_check", "say what a benchmark folder holds and what is missing"),

@@ -118,16 +118,13 @@ def sparsify(error_px: NDArray[np.floating], variance_px2: NDArray[np.floating])
     return Sparsification(removed, by_variance, mean_of_kept(np.argsort(error)))
 
 
-def score_uncertainty(
-    error_px: NDArray[np.floating], variance_px2: NDArray[np.floating], standard_errors: Values | None = None
-) -> UncertaintyScores:
-    """All measures at once. `standard_errors` replaces those that follow from the variance, if it was calibrated."""
+def score_uncertainty(error_px: NDArray[np.floating], variance_px2: NDArray[np.floating]) -> UncertaintyScores:
+    """All measures at once."""
     from scipy.stats import rankdata  # takes a second
 
     error, variance = check_uncertainty(error_px, variance_px2)
     error = np.abs(error)
-    standard = standardize(error, variance) if standard_errors is None else standard_errors
-    covered = coverage_curve(standard)
+    covered = coverage_curve(standardize(error, variance))
     return UncertaintyScores(
         spearman=_correlate(rankdata(variance), rankdata(error)),
         pearson=_correlate(variance, error),

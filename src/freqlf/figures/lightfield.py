@@ -1,26 +1,13 @@
 """Pictures of light fields and disparity maps, with axes, units and colour bars."""
 
-from io import BytesIO
-from pathlib import Path
-
 import numpy as np
 import scipy.ndimage
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import Normal, Stroke
 from numpy.typing import NDArray
 
-from freqlf.files import write_bytes
+from freqlf.figures.canvas import DISPARITY_COLOURS, HIDDEN, label
 from freqlf.lightfield import LightField, View, project_pixel
-
-DISPARITY_COLOURS = "viridis"
-
-
-def save_figure(path: Path, figure: Figure) -> None:
-    """Write a figure as PNG, atomically."""
-    content = BytesIO()
-    figure.savefig(content, format="png", dpi=120)
-    write_bytes(path, content.getvalue())
 
 
 def draw_view(view: View, title: str) -> Figure:
@@ -28,7 +15,7 @@ def draw_view(view: View, title: str) -> Figure:
     figure = Figure(figsize=(6, 6), layout="constrained")
     axes = figure.add_subplot()
     axes.imshow(view)
-    _label(axes, title, "x (px)", "y (px)")
+    label(axes, title, "x (px)", "y (px)")
     return figure
 
 
@@ -39,10 +26,10 @@ def draw_disparity(
     shown = np.where(np.isfinite(disparity_px) if valid_mask is None else valid_mask, disparity_px, np.nan)
     figure = Figure(figsize=(7, 6), layout="constrained")
     axes = figure.add_subplot()
-    axes.set_facecolor("0.6")
+    axes.set_facecolor(HIDDEN)
     picture = axes.imshow(shown, cmap=DISPARITY_COLOURS, interpolation="nearest")
     figure.colorbar(picture, ax=axes, label="disparity (px per view), larger is nearer")
-    _label(axes, title, "x (px)", "y (px)")
+    label(axes, title, "x (px)", "y (px)")
     return figure
 
 
@@ -77,7 +64,7 @@ def _draw_epi(
     band = min(width / 3, light_field.height)  # a part of the view, as high as the panel is wide over three
     first = min(max(row - band / 2, 0), light_field.height - band)
     top.set_ylim(first + band - 0.5, first - 0.5)
-    _label(top, "a part of the central view; the red line is shown below", "", f"{across} (px)")
+    label(top, "a part of the central view; the red line is shown below", "", f"{across} (px)")
 
     middle.imshow(epi, aspect="auto", interpolation="nearest", extent=(-0.5, width - 0.5, len(epi) - 0.5, -0.5))
     outline = [Stroke(linewidth=2.6, foreground="black"), Normal()]
@@ -85,12 +72,12 @@ def _draw_epi(
         seen_at = [project_pixel(row, x, line_px[x], (0, v - centre))[1] for v in range(len(epi))]
         middle.plot(seen_at, range(len(epi)), color="yellow", linewidth=1.2, path_effects=outline)
     middle.set_xlim(-0.5, width - 0.5)
-    _label(middle, "EPI; the lines have the slope of the disparity", "", f"view {views}")
+    label(middle, "EPI; the lines have the slope of the disparity", "", f"view {views}")
 
     bottom.plot(line_px, linewidth=1.5)
     bottom.plot(points, line_px[points], "o", color="black", markersize=4)
     bottom.grid(alpha=0.3)
-    _label(bottom, "disparity along the red line", f"{along} (px)", "px per view")
+    label(bottom, "disparity along the red line", f"{along} (px)", "px per view")
     return figure
 
 
@@ -104,9 +91,3 @@ def _clear_points(line: View, line_px: NDArray[np.floating], count: int = 12) ->
     change[~(jump_px < 0.1)] *= 1e-3
     parts = [part for part in np.array_split(np.arange(len(change)), count) if len(part)]
     return np.array([part[np.argmax(change[part])] for part in parts])
-
-
-def _label(axes: Axes, title: str, x_label: str, y_label: str) -> None:
-    axes.set_title(title, fontsize="medium")
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)

@@ -1,0 +1,155 @@
+"""`freqlf evaluate`: every table and figure about a method's maps."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from freqlf.calibration import Calibration, describe_calibration, read_calibration
+from freqlf.comparison import make_tables
+from freqlf.data.hci import Scene, find_scenes, select_scenes
+from freqlf.data.splits import expand_groups
+from freqlf.diagnostics import LEVELS
+from freqlf.errors import FreqLFError
+from freqlf.evaluation import MethodEvaluation, describe_method, evaluate_method, list_scores, load_truth
+from freqlf.files import replacing_directory, write_json, write_text
+from freqlf.metrics import DEFAULT_BORDER_PX, describe_protocol
+from freqlf.official import describe_official_protocol
+from freqlf.provenance import describe_run
+from freqlf.results import Results
+from freqlf.tables import Table, to_markdown, to_rich
+from freqlf.terminal import print_table, show_progress
+
+CONTENTS = {
+    "tables.md": "all tables",
+    "scores.csv": "all scores with all digits",
+    "evaluation.json": "everything, with the protocols and the versions that made it",
+    "figures": "estimates, masks, spectra, coverage and sparsification",
+}
+
+
+def run(
+    from_: Annotated[Path, tyro.conf.arg(name="from")],
+    data: Path,
+    out: Path,
+    split: str = "training",
+    compare: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
+    name: str | None = None,
+    border: int = DEFAULT_BORDER_PX,
+    calibration: Path | None = None,
+    figures: bool = True,
+    overwrite: bool = False,
+) -> None:
+    """Evaluate disparity maps: scores, ranks, regions, frequencies and uncertainty, as tables and figures.
+
+    Args:
+        from_: Folder with a method's maps: disp_maps/<scene>.pfm or <scene>.pfm, and, where known,
+            variance_maps/<scene>.pfm and runtimes/<scene>.txt.
+        data: Folder of the benchmark, or any folder with scenes in its layout.
+        out: Folder for the tables and figures.
+        split: Scenes: training, stratified, additional, all (that have ground truth), or names separated by commas.
+        compare: NAME=DIR: another method's maps, to be put beside these; can be given many times.
+        name: What to call the method in the tables; the folder's name by default.
+        border: Pixels left out along the edge: 11 in the paper.
+        calibration: JSON of a calibration, to judge the intervals by as well.
+        figures: Whether to draw figures.
+        overwrite: Replace the files of an earlier evaluation; other files in the folder stay.
+    """
+    scenes = choose_scenes(data, split)
+    methods = {name or from_.resolve().name: Results(from_)} | parse_comparisons(compare)
+    if len(methods) != 1 + len(compare):
+        raise FreqLFError(f"every method needs a name of its own, not {', '.join(methods)} only; see --name")
+    for results in methods.values():
+        for scene in scenes:
+            results.disparity_file(scene.name)  # before any work: a mean over fewer scenes is no comparison
+    fitted = None if calibration is None else read_calibration(calibration)
+    with replacing_directory(out, overwrite=overwrite) as folder:
+        facts = {"maps": {method: str(results.directory) for method, results in methods.items()}, "data": str(data)}
+        tables = evaluate(folder, methods, scenes, border, fitted, draw=figures, facts=facts)
+    for table in tables:
+        print_table(to_rich(table))
+    for entry, meaning in CONTENTS.items():
+        if figures or entry != "figures":
+            print(f"{out / entry}: {meaning}")
+
+
+def choose_scenes(data: Path, split: str) -> list[Scene]:
+    """The scenes that a split names, in its order; each must be there and have ground truth."""
+    known = find_scenes(data)
+    if split == "all":
+        return [scene for scene in known if scene.has_ground_truth]
+    names = expand_groups(part.strip() for part in split.split(",") if part.strip())
+    if not names:
+        raise FreqLFError("--split names no scene; give a group of the benchmark, or scenes separated by commas")
+    scenes = select_scenes(known, names, data)
+    for scene in scenes:
+        if not scene.has_ground_truth:
+            raise FreqLFError(f"{scene.directory} has no ground truth (gt_disp_lowres.pfm), so it cannot be evaluated")
+    return scenes
+
+
+def parse_comparisons(compare: Sequence[str]) -> dict[str, Results]:
+    """NAME=DIR to the results in DIR, by name."""
+    methods: dict[str, Results] = {}
+    for text in compare:
+        name, equals, directory = text.partition("=")
+        if not (name and equals and directory):
+            raise FreqLFError(f"--compare takes NAME=DIR, for example SPO=maps/spo, not {text!r}")
+        methods[name] = Results(Path(directory))
+    return methods
+
+
+def evaluate(
+    folder: Path,
+    methods: dict[str, Results],
+    scenes: Sequence[Scene],
+    border_px: int,
+    calibration: Calibration | None = None,
+    *,
+    draw: bool = True,
+    facts: dict[str, Any],
+) -> list[Table]:
+    """Evaluate the methods, of which the first is the one it is about, and write tables and figures into a folder.
+
+    `facts` are added to the provenance. The calibration is for the intervals of the first method only.
+    """
+    truths = [load_truth(scene, border_px) for scene in show_progress(scenes, "reading")]
+    evaluated = [
+        evaluate_method(name, results, truths, None if number else calibration)
+        for number, (name, results) in enumerate(show_progress(list(methods.items()), "evaluating"))
+    ]
+    tables = make_tables(evaluated, border_px)
+    write_tables(folder, evaluated, tables, border_px, calibration, facts)
+    if draw:
+        from freqlf.figures.gallery import draw_evaluation  # imports matplotlib
+
+        draw_evaluation(folder / "figures", evaluated, next(iter(methods.values())), truths, calibration)
+    return tables
+
+
+def write_tables(
+    folder: Path,
+    methods: Sequence[MethodEvaluation],
+    tables: Sequence[Table],
+    border_px: int,
+    calibration: Calibration | None,
+    facts: dict[str, Any],
+) -> None:
+    """Write tables.md, scores.csv and evaluation.json."""
+    write_text(folder / "tables.md", "\n".join(map(to_markdown, tables)))
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(list_scores(methods))
+    write_text(folder / "scores.csv", text.getvalue())
+    report = {
+        "provenance": describe_run(command="evaluate", **facts),
+        "protocols": {"native": describe_protocol(border_px), "server": describe_official_protocol()},
+        "coverage_levels": LEVELS,
+        "calibration": None if calibration is None else describe_calibration(calibration),
+        "methods": {method.name: describe_method(method) for method in methods},
+        "tables": [asdict(table) | {"best": sorted(table.best)} for table in tables],
+    }
+    write_json(folder / "evaluation.json", report)
