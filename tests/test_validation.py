@@ -27,7 +27,7 @@ class Oracle(nn.Module):
         return Mixture(logits, means, torch.ones_like(means))
 
 
-def test_scores_are_those_of_both_point_estimates():
+def test_scores_are_those_of_all_point_estimates():
     scene = make_sample(40, 44)
     model = Oracle(scene.disparity_px).train()
     found = validate(model, [scene], ALONE)
@@ -36,6 +36,8 @@ def test_scores_are_those_of_both_point_estimates():
     assert found.scores["mean"]["slanted"].badpix_007 == 100
     assert found.scores["local_mean"]["slanted"].mse_100 < 1e-9
     assert found.mean("local_mean")["badpix_007"] == 0
+    stray = 0.1**3 / (0.9**3 + 0.1**3)
+    assert abs(found.scores["sharpened_mean"]["slanted"].mse_100 - 100 * stray**2) < 1e-6
     assert found.summary()["mean"]["all"]["mse_100"] == found.mean()["mse_100"]
 
 

@@ -15,7 +15,8 @@ from freqlf.distributed import Processes
 from freqlf.metrics import DEFAULT_BORDER_PX, Scores, mean_scores, score_map
 from freqlf.nn.mixture import Mixture
 
-ESTIMATES = {"mean": Mixture.mean, "local_mean": Mixture.local_mean}  # ways to read one disparity off a mixture
+# Ways to read one disparity off a mixture.
+ESTIMATES = {"mean": Mixture.mean, "local_mean": Mixture.local_mean, "sharpened_mean": Mixture.sharpened_mean}
 _LARGEST_SHOWN_ERROR_PX = 0.3
 
 
