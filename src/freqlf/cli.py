@@ -15,6 +15,7 @@ from freqlf.errors import FreqLFError
 COMMANDS: dict[str, tuple[str, str]] = {
     "score": ("score", "score disparity maps of any method against the ground truth"),
     "evaluate": ("evaluate", "every table and figure about a method's maps, beside other methods"),
+    "submit": ("submit", "pack maps for the benchmark's server, and check such archives"),
     "train": ("train", "train a model by a recipe, resumable at any time"),
     "study ablation": ("study_ablation", "train a model without each of its components, over seeds"),
     "study bandwidth": ("study_bandwidth", "train a model with 8, 16 and 32 Fourier modes, over seeds"),

@@ -20,6 +20,7 @@ HEADINGS = {
 }
 DIGITS = {metric: 2 if metric.startswith("badpix") else 3 for metric in METRICS}
 Column = tuple[str, list[float | None], int]  # heading, a value per scene, digits
+_SERVER = "the server's protocol, 15 px border, high resolution where the server has it"
 _PUBLISHED_METRICS = ("mse_100", "badpix_003", "badpix_007")
 
 
@@ -31,7 +32,7 @@ def make_tables(methods: Sequence[MethodEvaluation], border_px: int) -> list[Tab
     if len(methods) > 1:
         tables += [compare_methods(methods, metric, native) for metric in METRICS]
     if ours.official_mean() is not None:
-        tables.append(table_scores(ours, "the protocol of the benchmark's server", official=True))
+        tables.append(table_scores(ours, _SERVER, official=True))
     tables.append(table_regions(ours, native))
     if len(methods) > 1:
         tables.append(compare_regions(methods, native))
@@ -48,8 +49,9 @@ def table_scores(method: MethodEvaluation, protocol: str, *, official: bool = Fa
         for metric in METRICS
     ]
     scenes = method.scenes.values()
-    columns.append(("time s", [scene.runtime_s for scene in scenes], 2))
-    columns.append(("memory MB", [scene.peak_memory_mb for scene in scenes], 0))
+    if not official:
+        columns.append(("time s", [scene.runtime_s for scene in scenes], 2))
+        columns.append(("memory MB", [scene.peak_memory_mb for scene in scenes], 0))
     notes = tuple(
         f"{name}: {scene.scores.non_finite} of {scene.scores.pixels} predicted pixels are not numbers; they are bad."
         for name, scene in method.scenes.items()

@@ -59,7 +59,7 @@ def make_panel(
         estimate_px=np.where(np.isfinite(estimate_px), estimate_px, np.nan),
         error_px=hide(np.abs(hide(estimate_px) - truth.ground_truth_px)),
         deviation_px=deviation_px,
-        caption=f"MSE {scores.mse_100:.2f}, BadPix {scores.badpix_007:.1f} %",
+        caption=f"MSE x100 {scores.mse_100:.2f}\nBadPix(0.07) {scores.badpix_007:.1f} %",
     )
 
 

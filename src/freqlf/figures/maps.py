@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.patheffects import Normal, Stroke
 from numpy.typing import NDArray
 
 from freqlf.figures.canvas import (
@@ -35,48 +37,88 @@ class Panel:
     estimate_px: NDArray[np.floating]
     error_px: NDArray[np.floating]
     deviation_px: NDArray[np.floating] | None
-    caption: str  # below the error: its scores
+    caption: str  # in the error's corner: its scores
 
 
 def draw_qualitative(panels: Sequence[Panel]) -> Figure:
     """One row per scene: central view, ground truth, estimate, absolute error, predicted deviation."""
     deviations = [panel.deviation_px for panel in panels if panel.deviation_px is not None]
     uncertain = len(deviations) == len(panels)
-    columns = 5 if uncertain else 4
+    largest_px = _round_up(float(np.nanpercentile(np.stack(deviations), 99))) if uncertain else 1.0
     titles = ("central view", "ground truth", "estimate", "absolute error", "predicted deviation")
+    columns = 5 if uncertain else 4
     with paper_style():
-        figure, grid = new_grid(PAGE_INCHES, 0.55 + 1.12 * len(panels) * 5 / columns, len(panels), columns)
-        for row, panel in zip(grid, panels, strict=True):
+        page = _Page(len(panels), columns, np.shape(panels[0].ground_truth_px))
+        for row, panel in enumerate(panels):
             low, high = np.nanmin(panel.ground_truth_px), np.nanmax(panel.ground_truth_px)
-            row[0].imshow(panel.view)
-            row[0].set_ylabel(panel.name)
-            for axes, pixels in zip(row[1:3], (panel.ground_truth_px, panel.estimate_px), strict=True):
-                axes.set_facecolor(HIDDEN)
-                disparity = axes.imshow(pixels, cmap=DISPARITY_COLOURS, vmin=low, vmax=high, interpolation="nearest")
-            bar = figure.colorbar(disparity, ax=list(row[1:3]), aspect=14, pad=0.02)
+            axes = [page.add_panel(row, column) for column in range(columns)]
+            axes[0].imshow(panel.view)
+            axes[0].set_ylabel(panel.name)
+            for one, pixels in ((axes[1], panel.ground_truth_px), (axes[2], panel.estimate_px)):
+                disparity = one.imshow(pixels, cmap=DISPARITY_COLOURS, vmin=low, vmax=high, interpolation="nearest")
+            bar = page.figure.colorbar(disparity, cax=page.add_side_bar(row))
             bar.ax.tick_params(labelsize=5.5, pad=1.5)
-            row[3].set_facecolor(HIDDEN)
-            error = row[3].imshow(
+            error = axes[3].imshow(
                 panel.error_px, cmap=ERROR_COLOURS, vmin=0, vmax=_LARGEST_ERROR_PX, interpolation="nearest"
             )
-            row[3].set_xlabel(panel.caption, fontsize=6, labelpad=2)
-            for axes in row:
-                hide_ticks(axes)
-        for axes, title in zip(grid[0], titles, strict=False):
-            axes.set_title(title, pad=3)
-        bars = [(error, 3)]
-        if uncertain:
-            largest_px = _round_up(max(float(np.nanpercentile(pixels, 99)) for pixels in deviations))
-            for row, pixels in zip(grid, deviations, strict=True):
-                row[4].set_facecolor(HIDDEN)
-                deviation = row[4].imshow(pixels, cmap=ERROR_COLOURS, vmin=0, vmax=largest_px, interpolation="nearest")
-            bars.append((deviation, 4))
-        for picture, column in bars:
-            bar = figure.colorbar(
-                picture, ax=list(grid[:, column]), location="bottom", label="px", extend="max", aspect=16, pad=0.02
+            axes[3].text(
+                *(0.03, 0.04, panel.caption),
+                transform=axes[3].transAxes,
+                fontsize=5.5,
+                color="white",
+                path_effects=[Stroke(linewidth=1.2, foreground="black"), Normal()],
             )
-            bar.ax.tick_params(labelsize=5.5)
-    return figure
+            if uncertain:
+                deviation = axes[4].imshow(
+                    deviations[row], cmap=ERROR_COLOURS, vmin=0, vmax=largest_px, interpolation="nearest"
+                )
+            if row == 0:
+                for one, title in zip(axes, titles, strict=False):
+                    one.set_title(title, pad=3)
+        for picture, column in ((error, 3), (deviation, 4)) if uncertain else ((error, 3),):
+            page.figure.colorbar(
+                picture, cax=page.add_bottom_bar(column), orientation="horizontal", label="px", extend="max"
+            )
+    return page.figure
+
+
+class _Page:
+    """Places panels by the inch, so that rows and columns are in line whatever bars stand beside them."""
+
+    left, gap, bar, ticks, top, bottom = 0.2, 0.04, 0.07, 0.3, 0.18, 0.42
+
+    def __init__(self, rows: int, columns: int, image_shape: tuple[int, ...]) -> None:
+        free = PAGE_INCHES - self.left - (columns + 1) * self.gap - self.bar - self.ticks
+        self.panel_width = free / columns
+        self.panel_height = self.panel_width * image_shape[0] / image_shape[1]
+        self.height = self.top + rows * (self.panel_height + self.gap) + self.bottom
+        self.figure = Figure(figsize=(PAGE_INCHES, self.height))
+
+    def add_panel(self, row: int, column: int) -> Axes:
+        """A picture; grey shines through where it has no pixels."""
+        axes = self._add(self._x(column), self._y(row), self.panel_width, self.panel_height)
+        axes.set_facecolor(HIDDEN)
+        hide_ticks(axes)
+        return axes
+
+    def add_side_bar(self, row: int) -> Axes:
+        """Right of the estimate."""
+        return self._add(self._x(2) + self.panel_width + self.gap, self._y(row), self.bar, self.panel_height)
+
+    def add_bottom_bar(self, column: int) -> Axes:
+        """Below the last row."""
+        return self._add(self._x(column), self.bottom - self.bar - 0.03, self.panel_width, self.bar)
+
+    def _x(self, column: int) -> float:
+        beside_bar = self.bar + self.ticks if column > 2 else 0.0
+        return self.left + column * (self.panel_width + self.gap) + beside_bar
+
+    def _y(self, row: int) -> float:
+        return self.height - self.top - (row + 1) * self.panel_height - row * self.gap
+
+    def _add(self, x: float, y: float, width: float, height: float) -> Axes:
+        inches = (x / PAGE_INCHES, y / self.height, width / PAGE_INCHES, height / self.height)
+        return self.figure.add_axes(inches)
 
 
 def draw_masks(views: Mapping[str, View], regions: Mapping[str, Mapping[str, NDArray[np.bool_]]]) -> Figure:
@@ -102,10 +144,12 @@ def draw_spectra(spectra_px: Mapping[str, NDArray[np.floating]], title: str) -> 
     """The Fourier magnitude of the error, one panel per method, all in one scale; frequency zero in the middle."""
     columns = min(len(spectra_px), 3)
     rows = -(-len(spectra_px) // columns)
-    highest_px = max(float(spectrum.max()) for spectrum in spectra_px.values()) or 1.0
-    lowest_px = 1e-4 * highest_px
+    # Frequency zero outshines everything; the scale is for the rest.
+    lowest_px, highest_px = np.percentile(np.concatenate([one.ravel() for one in spectra_px.values()]), (1, 99.9))
+    highest_px = highest_px or 1.0
+    lowest_px = max(lowest_px, 1e-4 * highest_px)
     with paper_style():
-        height = 0.5 + rows * (0.2 + (COLUMN_INCHES - 0.75) / columns)
+        height = 0.42 + rows * (0.2 + (COLUMN_INCHES - 0.95) / columns)
         figure, grid = new_grid(COLUMN_INCHES, height, rows, columns)
         scale = LogNorm(vmin=lowest_px, vmax=highest_px)
         for axes, (name, spectrum) in zip(grid.flat, spectra_px.items(), strict=False):
@@ -113,14 +157,14 @@ def draw_spectra(spectra_px: Mapping[str, NDArray[np.floating]], title: str) -> 
                 np.maximum(spectrum, lowest_px), cmap="inferno", norm=scale, extent=(-0.5, 0.5, 0.5, -0.5)
             )
             axes.set_title(name, pad=3)
-            axes.set_xticks([-0.5, 0, 0.5], ["-½", "0", "½"])
-            axes.set_yticks([-0.5, 0, 0.5], ["-½", "0", "½"])
+            axes.set_xticks([-0.4, 0, 0.4])
+            axes.set_yticks([-0.4, 0, 0.4])
             axes.label_outer()
         for axes in list(grid.flat)[len(spectra_px) :]:
             axes.set_axis_off()
         figure.supxlabel("cycles per pixel", fontsize=7)
         figure.suptitle(title, fontsize=7)
-        bar = figure.colorbar(picture, ax=grid, label="magnitude (px)", aspect=25, pad=0.02, shrink=0.9)
+        bar = figure.colorbar(picture, ax=grid, label="magnitude (px)", extend="max", aspect=25, pad=0.02)
         bar.ax.tick_params(labelsize=5.5)
     return figure
 
