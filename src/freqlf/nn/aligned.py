@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from freqlf.nn.decoder import MixtureDecoder, RegressionDecoder
+from freqlf.nn.decoder import Decoder
 from freqlf.nn.epi import SqueezeExcitation
 from freqlf.nn.evidence import (
     Evidence,
@@ -73,7 +73,7 @@ class RefinementPass(nn.Module):
         self,
         encoder: HalfLineEncoder,
         layers: Sequence[HybridLayer],
-        decoder: MixtureDecoder | RegressionDecoder,
+        decoder: Decoder,
         *,
         windows_px: Sequence[int],
         relative_px: Sequence[float],
