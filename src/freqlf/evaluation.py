@@ -195,9 +195,9 @@ def read_uncertainty(results: Results, truth: Truth) -> tuple[Values, Values] | 
     variance_px2 = results.variance_px2(truth.name)
     if variance_px2 is None:
         return None
-    path = results.disparity_file(truth.name)
+    path = results.variance_file(truth.name)
     if variance_px2.shape != truth.scored.shape:
-        raise FreqLFError(f"the variance map of {path} is {variance_px2.shape}, the ground truth {truth.scored.shape}")
+        raise FreqLFError(f"{path} is {variance_px2.shape}, the ground truth {truth.scored.shape}; they must agree")
     error_px = truth.error_px(results.disparity_px(truth.name))[truth.scored]
     variances = variance_px2[truth.scored].astype(np.float64)
     _naming(path, lambda: standardize(error_px, variances))  # refuses what no uncertainty can be

@@ -52,9 +52,13 @@ class Results:
         """(H, W), in px per view step."""
         return _read_map(self.disparity_file(scene))
 
+    def variance_file(self, scene: str) -> Path:
+        """Where the variance map of a scene is, if there is one."""
+        return self.directory / VARIANCES / f"{scene}.pfm"
+
     def variance_px2(self, scene: str) -> NDArray[np.float32] | None:
         """(H, W), in px^2; None if the method predicts none."""
-        path = self.directory / VARIANCES / f"{scene}.pfm"
+        path = self.variance_file(scene)
         return _read_map(path) if path.exists() else None
 
     def runtime_s(self, scene: str) -> float | None:

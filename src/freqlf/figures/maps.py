@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.patheffects import Normal, Stroke
 from numpy.typing import NDArray
 
 from freqlf.figures.canvas import (
@@ -66,7 +65,7 @@ def draw_qualitative(panels: Sequence[Panel]) -> Figure:
                 transform=axes[3].transAxes,
                 fontsize=5.5,
                 color="white",
-                path_effects=[Stroke(linewidth=1.2, foreground="black"), Normal()],
+                bbox={"facecolor": "black", "alpha": 0.6, "linewidth": 0, "pad": 1},
             )
             if uncertain:
                 deviation = axes[4].imshow(
@@ -75,10 +74,12 @@ def draw_qualitative(panels: Sequence[Panel]) -> Figure:
             if row == 0:
                 for one, title in zip(axes, titles, strict=False):
                     one.set_title(title, pad=3)
-        for picture, column in ((error, 3), (deviation, 4)) if uncertain else ((error, 3),):
-            page.figure.colorbar(
+        bars = [(error, 3, _LARGEST_ERROR_PX)] + ([(deviation, 4, largest_px)] if uncertain else [])
+        for picture, column, end_px in bars:
+            bar = page.figure.colorbar(
                 picture, cax=page.add_bottom_bar(column), orientation="horizontal", label="px", extend="max"
             )
+            bar.set_ticks([0, end_px / 2, end_px], labels=["0", f"{end_px / 2:g}", f"{end_px:g}"])
     return page.figure
 
 
@@ -106,8 +107,8 @@ class _Page:
         return self._add(self._x(2) + self.panel_width + self.gap, self._y(row), self.bar, self.panel_height)
 
     def add_bottom_bar(self, column: int) -> Axes:
-        """Below the last row."""
-        return self._add(self._x(column), self.bottom - self.bar - 0.03, self.panel_width, self.bar)
+        """Below the last row, a little shorter than the panel: the labels of two bars must not meet."""
+        return self._add(self._x(column), self.bottom - self.bar - 0.03, 0.88 * self.panel_width, self.bar)
 
     def _x(self, column: int) -> float:
         beside_bar = self.bar + self.ticks if column > 2 else 0.0
