@@ -6,7 +6,7 @@ import torch
 
 from freqlf.config import STAR_LINES, AlignedConfig, EpiConfig, PassConfig
 from freqlf.errors import FreqLFError
-from freqlf.estimate import Estimator, choose_tile_px, estimate, load_estimator, read_stacks
+from freqlf.estimate import Estimator, choose_tile_px, estimate, load_estimator, read_stacks, shift_estimate
 from freqlf.lightfield import LightField
 from freqlf.nn.build import build_model
 from freqlf.weights.files import write_weights
@@ -22,7 +22,7 @@ def light_field(render_plane) -> LightField:
 
 
 def test_the_slope_needs_no_weights(light_field: LightField) -> None:
-    result = estimate(light_field)
+    result = estimate(light_field, "slope")
     assert result.disparity_px.shape == (48, 60)
     assert result.disparity_px.dtype == np.float32
     assert np.median(np.abs(result.disparity_px - 0.7)) < 0.01
@@ -42,6 +42,15 @@ def test_networks_give_all_maps_whole_or_in_tiles(light_field: LightField, confi
         assert np.abs(getattr(whole, name) - getattr(tiled, name)).max() < 1e-4, name
     assert np.all(whole.deviation_px > 0)
     assert np.all(whole.lower_px < whole.upper_px)
+
+
+def test_shifting_moves_disparities_only(light_field: LightField) -> None:
+    before = Estimator("tiny", build_model(TINY).eval())(light_field)
+    after = shift_estimate(before, 2.0)
+    for name in ("disparity_px", "mean_px", "lower_px", "upper_px"):
+        assert np.allclose(getattr(after, name), getattr(before, name) + 2, atol=1e-6)
+    assert np.array_equal(after.deviation_px, before.deviation_px)
+    assert shift_estimate(estimate(light_field, "slope"), 1.0).lower_px is None
 
 
 def test_weight_files_and_memory(light_field: LightField, tmp_path: Path) -> None:

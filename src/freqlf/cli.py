@@ -13,10 +13,13 @@ from freqlf.errors import FreqLFError
 
 # name as typed: (module in freqlf.commands, one line for the overview)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "estimate": ("estimate", "disparity, depth and uncertainty of your own light fields"),
     "score": ("score", "score disparity maps of any method against the ground truth"),
     "evaluate": ("evaluate", "every table and figure about a method's maps, beside other methods"),
+    "calibrate": ("calibrate", "fit how wide a method's intervals must be to hold what they say"),
     "submit": ("submit", "pack maps for the benchmark's server, and check such archives"),
     "train": ("train", "train a model by a recipe, resumable at any time"),
+    "pack": ("pack", "turn a training checkpoint into a weight file"),
     "study ablation": ("study_ablation", "train a model without each of its components, over seeds"),
     "study bandwidth": ("study_bandwidth", "train a model with 8, 16 and 32 Fourier modes, over seeds"),
     "study field": ("study_field", "compare what Fourier weights learned on crops can mean on whole scenes"),

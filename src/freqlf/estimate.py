@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +29,12 @@ from freqlf.nn.model import FreqLF
 from freqlf.nn.slope import SlopeOptions, estimate_slope
 from freqlf.nn.streaming import stream_aligned, stream_epi
 from freqlf.weights.load import SLOPE, load_model
+from freqlf.weights.registry import WEIGHTS
 
 Map = NDArray[np.float32]
+
+# The best packaged weights there are; without any, what needs none.
+DEFAULT_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)
 
 # The share of the mixture between the two ends of the interval that an estimate reports.
 INTERVAL = 0.9
@@ -109,14 +113,29 @@ def _read_maps(mixture: Mixture) -> Tensor:
     return torch.stack(maps, dim=1)
 
 
-def load_estimator(model: str | Path = SLOPE, memory_bytes: int | None = None) -> Estimator:
+def load_estimator(model: str | Path = DEFAULT_MODEL, memory_bytes: int | None = None) -> Estimator:
     """An estimator with packaged weights (by name), a weight file, a training checkpoint, or "slope"."""
     if str(model) == SLOPE:
         return Estimator(SLOPE, None, memory_bytes)
     return Estimator(str(model), load_model(model), memory_bytes)
 
 
-def estimate(light_field: LightField, model: str | Path = SLOPE, memory_bytes: int | None = None) -> Estimate:
+def shift_estimate(estimate: Estimate, by_px: float) -> Estimate:
+    """The estimate of the light field sheared by as much: all disparities move, deviations stay."""
+
+    def shift(values: Map | None) -> Map | None:
+        return None if values is None else values + np.float32(by_px)
+
+    return replace(
+        estimate,
+        disparity_px=estimate.disparity_px + np.float32(by_px),
+        mean_px=estimate.mean_px + np.float32(by_px),
+        lower_px=shift(estimate.lower_px),
+        upper_px=shift(estimate.upper_px),
+    )
+
+
+def estimate(light_field: LightField, model: str | Path = DEFAULT_MODEL, memory_bytes: int | None = None) -> Estimate:
     """Estimate the disparity of one light field; for several, keep the estimator."""
     return load_estimator(model, memory_bytes)(light_field)
 
