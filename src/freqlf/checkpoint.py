@@ -94,7 +94,7 @@ def require_same_run(path: Path, found: Checkpoint, wanted: Checkpoint) -> None:
             f"{path} is a run of the preset {found.preset}, not {wanted.preset}; name that one or another --out"
         )
     for part, what in (("model_config", "model"), ("recipe", "recipe"), ("scenes", "choice of scenes")):
-        difference = _first_difference(getattr(found, part), getattr(wanted, part))
+        difference = first_difference(getattr(found, part), getattr(wanted, part))
         if difference is not None:
             name, old, new = difference
             raise FreqLFError(
@@ -107,23 +107,23 @@ def load_weights(path: Path, model_config: dict[str, Any] | None = None) -> Stat
     """The averaged weights of a checkpoint; with a `model_config`, only of a model like that."""
     checkpoint = load_checkpoint(path)
     if model_config is not None:
-        difference = _first_difference(checkpoint.model_config, model_config)
+        difference = first_difference(checkpoint.model_config, model_config)
         if difference is not None:
             name, old, new = difference
             raise FreqLFError(f"{path} has weights of another model: {name} is {old} there and {new} here")
     return checkpoint.ema
 
 
-def _first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any] | None:
+def first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any] | None:
     """Name and both values of the first entry that differs; lists and tuples are the same."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys((*old, *new)):
             path = f"{name}.{key}" if name else str(key)
-            difference = _first_difference(old.get(key, "missing"), new.get(key, "missing"), path)
+            difference = first_difference(old.get(key, "missing"), new.get(key, "missing"), path)
             if difference is not None:
                 return difference
         return None
     if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)) and len(old) == len(new):
-        parts = (_first_difference(a, b, f"{name}[{i}]") for i, (a, b) in enumerate(zip(old, new, strict=True)))
+        parts = (first_difference(a, b, f"{name}[{i}]") for i, (a, b) in enumerate(zip(old, new, strict=True)))
         return next((part for part in parts if part is not None), None)
     return None if old == new else (name, old, new)

@@ -50,7 +50,7 @@ def test_scores_by_option(model):
     found = dict(compare_fields(model, 24, scenes, ALONE))
     assert list(found) == ["index", "frequency", "window", "off"]
     assert found["frequency"].scores == validate(model, scenes, ALONE).scores
-    table = tabulate_fields(found, "sharpened_mean", "title")
+    table = tabulate_fields(found, "sharpened_mean")
     assert table.headings[1:3] == ("first MSE x100", "first BadPix(0.07) %")
     assert table.rows[1][0] == "frequency"
     assert table.rows[1][5] == f"{found['frequency'].mean('sharpened_mean')['mse_100']:.3f}"

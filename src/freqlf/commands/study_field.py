@@ -12,11 +12,6 @@ from freqlf.metrics import DEFAULT_BORDER_PX, describe_protocol
 from freqlf.provenance import describe_run
 from freqlf.terminal import make_progress, print_table
 
-TITLES = {
-    "mean": "estimate: the mixture's mean, as in the paper",
-    "sharpened_mean": "estimate: the sharpened mean",
-}
-
 
 def run(
     model: str,
@@ -50,6 +45,7 @@ def run(
 
     from freqlf.distributed import join_processes
     from freqlf.studies.field import FIELDS, compare_fields, find_reference_px, tabulate_fields
+    from freqlf.studies.headings import ESTIMATES
     from freqlf.tables import to_rich
     from freqlf.weights.load import load_model
 
@@ -62,8 +58,8 @@ def run(
     with join_processes(device) as processes, make_progress() as progress:
         comparison = compare_fields(network.to(processes.device), reference_px, samples, processes)
         found = dict(progress.track(comparison, total=len(FIELDS) + 1, description="scoring"))
-    for estimate, title in TITLES.items():
-        print_table(to_rich(tabulate_fields(found, estimate, title)))
+    for estimate in ESTIMATES:
+        print_table(to_rich(tabulate_fields(found, estimate)))
     if out is not None:
         report = {
             "provenance": describe_run(

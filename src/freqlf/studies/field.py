@@ -14,6 +14,7 @@ from freqlf.distributed import Processes
 from freqlf.errors import FreqLFError
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.spectral import Field, SpectralConv2d
+from freqlf.studies.headings import ESTIMATES, METRICS
 from freqlf.tables import Table, find_best, format_number
 from freqlf.validation import Validation, validate
 
@@ -56,23 +57,23 @@ def compare_fields(
         yield option, validate(read_as(model, option, reference_px), scenes, processes)
 
 
-def tabulate_fields(found: dict[str, Validation], estimate: str, title: str) -> Table:
+def tabulate_fields(found: dict[str, Validation], estimate: str) -> Table:
     """MSE x100 and BadPix(0.07) of every scene and their means, a row per option."""
     scenes = list(next(iter(found.values())).scores[estimate])
-    metrics, digits = ("mse_100", "badpix_007"), (3, 2)
+    digits = tuple(count for _, count in METRICS.values())
     values = []
     for validation in found.values():
         mean, scores = validation.mean(estimate), validation.scores[estimate]
-        row = [getattr(scores[scene], metric) for scene in scenes for metric in metrics]
-        values.append([*row, *(mean[metric] for metric in metrics)])
+        row = [getattr(scores[scene], metric) for scene in scenes for metric in METRICS]
+        values.append([*row, *(mean[metric] for metric in METRICS)])
     places = digits * (len(scenes) + 1)
     rows = tuple(
         (option, *(format_number(value, count) for value, count in zip(row, places, strict=True)))
         for option, row in zip(found, values, strict=True)
     )
-    headings = [f"{name} {metric}" for name in [*scenes, "mean"] for metric in ("MSE x100", "BadPix(0.07) %")]
+    headings = [f"{name} {heading}" for name in [*scenes, "mean"] for heading, _ in METRICS.values()]
     best = frozenset((row, column + 1) for row, column in find_best(values, places))
-    return Table(title, ("field", *headings), rows, best=best)
+    return Table(ESTIMATES[estimate], ("field", *headings), rows, best=best)
 
 
 def _fourier_layers(model: nn.Module) -> list[SpectralConv2d]:
