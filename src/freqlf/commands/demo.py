@@ -1,6 +1,7 @@
 """`freqlf demo`: something to look at, without any data at hand."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from rich.progress import Progress
 from freqlf.data.hci import Scene, write_scene
 from freqlf.files import replacing_directory, write_json
 from freqlf.lightfield import LINES, LightField, View
+from freqlf.metrics import score_map
 from freqlf.provenance import describe_run
 from freqlf.terminal import make_progress
 
@@ -16,15 +18,17 @@ SCENE = "scene"
 CONTENTS = {
     "centre_view.png": "the view whose disparity is sought",
     "ground_truth.png": "its true disparity",
+    "comparison.png": "estimate, error and uncertainty beside the truth",
     "epi_horizontal.png": "one row of the central row of views",
     "epi_vertical.png": "one column of the central column of views",
+    "estimate/": "what `freqlf estimate` makes of the scene: maps, depth, a point cloud",
     "scene/": "the light field itself, in the layout of the HCI benchmark",
     "demo.json": "what made these files",
 }
 
 
-def run(out: Path, overwrite: bool = False, seed: int = 5, size: int = 256, views: int = 9) -> None:
-    """Generate a light field and draw it: its central view, its true disparity, and its EPIs.
+def run(out: Path, overwrite: bool = False, seed: int = 403, size: int = 320, views: int = 9) -> None:
+    """Generate a light field, estimate its disparity, and draw both: truth, estimate, error and EPIs.
 
     Args:
         out: Folder for the pictures and the scene.
@@ -36,7 +40,13 @@ def run(out: Path, overwrite: bool = False, seed: int = 5, size: int = 256, view
     with replacing_directory(out, overwrite=overwrite) as folder, make_progress() as progress:
         scene = generate_scene(folder / SCENE, seed, size, views, progress)
         draw_scene(scene, folder)
-        write_json(folder / "demo.json", describe_run(command="demo", seed=seed, size_px=size, views=views))
+        summary = estimate_scene(scene, folder)
+        facts = describe_run(command="demo", seed=seed, size_px=size, views=views, **summary)
+        write_json(folder / "demo.json", facts)
+    print(
+        f"{summary['model']}: {summary['seconds']:.1f} s, MSE x100 {summary['mse_100']:.2f}, "
+        f"BadPix(0.07) {summary['badpix_007']:.1f} % against the exact ground truth"
+    )
     for name, meaning in CONTENTS.items():
         print(f"{out / name}: {meaning}")
 
@@ -70,6 +80,36 @@ def draw_scene(scene: Scene, folder: Path) -> None:
     }
     for name, figure in pictures.items():
         figures.save_figure(folder / f"{name}.png", figure)
+
+
+def estimate_scene(scene: Scene, folder: Path) -> dict[str, Any]:
+    """Estimate, write what users get, and draw it beside the truth; returns the model, its time and its scores."""
+    from freqlf import figures
+    from freqlf.estimate import load_estimator  # imports torch
+    from freqlf.figures.maps import Panel
+    from freqlf.outputs import write_estimate
+
+    light_field, truth_px = scene.light_field(), scene.disparity_px()
+    assert truth_px is not None
+    estimate = load_estimator()(light_field)
+    write_estimate(folder / "estimate", estimate, light_field, scene.parameters)
+    scores = score_map(estimate.disparity_px, truth_px, scene.valid_mask())
+    panel = Panel(
+        name="generated scene",
+        view=light_field.centre_view(),
+        ground_truth_px=truth_px,
+        estimate_px=estimate.disparity_px,
+        error_px=np.where(scene.valid_mask(), np.abs(estimate.disparity_px - truth_px), np.nan),
+        deviation_px=estimate.deviation_px,
+        caption=f"MSE x100 {scores.mse_100:.2f}\nBadPix(0.07) {scores.badpix_007:.1f} %",
+    )
+    figures.save_figure(folder / "comparison.png", figures.draw_qualitative([panel]), dpi=200)
+    return {
+        "model": estimate.model,
+        "seconds": estimate.seconds,
+        "mse_100": scores.mse_100,
+        "badpix_007": scores.badpix_007,
+    }
 
 
 def choose_lines(view: View, disparity_px: NDArray[np.floating]) -> tuple[int, int]:
