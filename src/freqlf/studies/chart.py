@@ -34,11 +34,10 @@ def draw_study(summary: Summary, title: str) -> Figure:
                 )
         axes.set_yticks(range(len(summary.variants)), summary.variants)
         axes.set_xlabel(f"{heading}, mean over {', '.join(summary.scenes)}")
-        axes.margins(x=0.2)
+        axes.margins(x=0.3)  # room for the numbers
         axes.set_xlim(left=0)
         axes.grid(axis="x", alpha=0.3)
-    first = figure.axes[0]
-    first.invert_yaxis()
-    first.legend(loc="best", fontsize="small")
+    figure.axes[0].invert_yaxis()
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(_SHOWN))
     figure.suptitle(title)
     return figure
