@@ -6,8 +6,6 @@ the best times is what counts.
 
 import multiprocessing
 import multiprocessing.connection
-import resource
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from freqlf.config import find_preset
 from freqlf.nn.build import build_model
 from freqlf.nn.complexity import count_multiply_adds
 from freqlf.nn.spectral import SpectralConv2d
+from freqlf.prediction import peak_memory_mb
 
 VIEWS = 9
 
@@ -122,11 +121,6 @@ def _report_peak(sender: multiprocessing.connection.Connection, preset: str, siz
     model = build_model(find_preset(preset)).eval()
     with torch.inference_mode():
         model(random_stacks(model.lines, 32))  # loads the kernels' libraries
-        before = _peak_mb()
+        before = peak_memory_mb()
         model(random_stacks(model.lines, size_px))
-    sender.send(_peak_mb() - before)
-
-
-def _peak_mb() -> float:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
+    sender.send(peak_memory_mb() - before)
