@@ -3,12 +3,13 @@
 from rich.table import Table
 
 from freqlf.terminal import print_table
+from freqlf.weights.registry import WEIGHTS
 
 SIZE_PX = 128
 
 
 def run() -> None:
-    """List the model presets: parameters, multiply-adds per pixel, local receptive field and views.
+    """List the packaged weights with their scores, and the model presets with what they cost.
 
     Multiply-adds are counted on a field of 128 x 128 pixels with 9 x 9 views; convolutions and matrix products only.
     """
@@ -36,4 +37,18 @@ def run() -> None:
             "yes" if config.enumerates_disparities else "no",
         )
     print_table(table)
-    print("The Fourier branch and channel reweighting see the whole field. No trained weights are packaged yet.")
+    print("The Fourier branch and channel reweighting see the whole field.")
+    if WEIGHTS:
+        print_table(list_weights())
+    else:
+        print("No trained weights are packaged yet; `freqlf estimate` uses the slope field.")
+
+
+def list_weights() -> Table:
+    """The packaged weights, as a table."""
+    table = Table("weights", "trained on", "protocol", "MSE x100", "BadPix(0.07) %", "CPU hours", "licence")
+    for name, entry in WEIGHTS.items():
+        mse_100, badpix_007 = entry.scores["mean"]
+        row = (name, entry.data, entry.protocol, f"{mse_100:.2f}", f"{badpix_007:.2f}", f"{entry.cpu_hours:.1f}")
+        table.add_row(*row, entry.licence)
+    return table

@@ -1,0 +1,58 @@
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from freqlf.config import PRESETS
+from freqlf.data.hci import find_scene
+from freqlf.estimate import load_estimator
+from freqlf.metrics import score_map
+from freqlf.nn.complexity import count_parameters
+from freqlf.weights.files import read_weights
+from freqlf.weights.load import load_model
+from freqlf.weights.registry import WEIGHTS
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_files_are_what_the_registry_says(name: str) -> None:
+    entry = WEIGHTS[name]
+    content = entry.path.read_bytes()
+    assert hashlib.sha256(content).hexdigest() == entry.sha256
+    assert len(content) < 20e6
+    config, state, facts = read_weights(entry.path)
+    assert config == PRESETS[entry.preset]
+    assert facts["preset"] == entry.preset
+    assert sum(weight.numel() for weight in state.values()) == count_parameters(load_model(name))
+    # The scores were measured on scenes that it was not trained on.
+    assert not set(entry.scores) & set(facts["scenes"]["training"])
+    assert not {"backgammon", "dots", "pyramids", "stripes"} & set(facts["scenes"]["training"])
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_scores_average_to_their_mean(name: str) -> None:
+    scores = dict(WEIGHTS[name].scores)
+    mean = scores.pop("mean")
+    for index in range(2):
+        values = [score[index] for score in scores.values()]
+        assert sum(values) / len(values) == pytest.approx(mean[index], abs=0.006)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_every_weight_has_a_card_and_a_recipe(name: str) -> None:
+    card = (REPOSITORY / "docs" / "models" / f"{name}.md").read_text()
+    recipe = (REPOSITORY / "recipes" / f"{name}.sh").read_text()
+    assert WEIGHTS[name].sha256 in card
+    assert WEIGHTS[name].licence in card
+    assert WEIGHTS[name].command in " ".join(recipe.replace("\\\n", " ").split())
+
+
+@pytest.mark.slow
+@pytest.mark.hci
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_a_scene_scores_what_the_registry_says(name: str, hci_root: Path) -> None:
+    scene = find_scene(hci_root, "dino")
+    estimate = load_estimator(name)(scene.light_field())
+    scores = score_map(estimate.disparity_px, scene.disparity_px(), scene.valid_mask())
+    assert (scores.mse_100, scores.badpix_007) == pytest.approx(WEIGHTS[name].scores["dino"], abs=0.02)
