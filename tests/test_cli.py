@@ -80,3 +80,21 @@ def test_help_answers_at_once_and_without_torch():
     modules = subprocess.run([sys.executable, "-c", listing], check=True, capture_output=True, text=True).stderr
     for heavy in ("torch", "numpy", "scipy", "matplotlib", "tyro"):
         assert f"'{heavy}'" not in modules
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score"], "missing --pred PATH, --data PATH"),
+        (["demo", "--size", "abc", "--out", "x"], "--size: invalid literal"),
+        (["demo", "--sizes", "3", "--out", "x"], "Unrecognized options: --sizes"),
+        (["data", "check"], "missing ROOT"),
+    ],
+)
+def test_what_cannot_be_parsed_is_one_line(arguments, message, capsys):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.splitlines()
+    assert message in line
+    assert line.endswith("--help`")

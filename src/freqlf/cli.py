@@ -5,9 +5,14 @@ Each command is a module in `freqlf.commands` with a `run` function; its signatu
 so `freqlf --help` answers at once.
 """
 
+import contextlib
+import functools
 import importlib
+import io
+import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from freqlf.errors import FreqLFError
 
@@ -73,10 +78,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     try:
         name, rest = _split_command(arguments)
-        import tyro
-
-        module = importlib.import_module(f"freqlf.commands.{COMMANDS[name][0]}")
-        result = tyro.cli(module.run, args=rest, prog=f"freqlf {name}")
+        command = importlib.import_module(f"freqlf.commands.{COMMANDS[name][0]}").run
+        positional, named = _parse(command, name, rest)
+        result = command(*positional, **named)
     except FreqLFError as error:
         print(f"freqlf: {error}", file=sys.stderr)
         return 2
@@ -84,6 +88,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("freqlf: interrupted", file=sys.stderr)
         return 130
     return int(result or 0)
+
+
+def _parse(command: Callable[..., Any], name: str, arguments: Sequence[str]) -> tuple[Any, Any]:
+    """The command's parameters as its signature wants them; what cannot be parsed becomes one line."""
+    import tyro
+
+    @functools.wraps(command)
+    def collect(*positional: Any, **named: Any) -> tuple[Any, Any]:
+        return positional, named
+
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            parsed: tuple[Any, Any] = tyro.cli(collect, args=arguments, prog=f"freqlf {name}")
+            return parsed
+    except SystemExit as end:
+        if not end.code:
+            raise  # --help was printed
+        raise FreqLFError(f"{_condense(complaint.getvalue())}; see `freqlf {name} --help`") from None
+
+
+def _condense(box: str) -> str:
+    """The first paragraph of the box that the parser draws around a complaint, as one line."""
+    rows = [line.strip().strip("│").rstrip()[1:] for line in box.splitlines() if line.strip().startswith("│")]
+    paragraph = list(itertools.takewhile(lambda row: not row.startswith("─"), rows))
+    if paragraph and paragraph[0].startswith("Missing"):
+        # Below the options, which are indented once, stand their explanations.
+        options = [row.strip() for row in paragraph if row.startswith("    ") and not row.startswith("     ")]
+        return f"missing {', '.join(options)}"
+    return " ".join(row.strip() for row in paragraph) or "cannot parse the arguments"
 
 
 def run_and_exit() -> None:
