@@ -63,7 +63,14 @@ class LightField:
         name_view: Callable[[int, int], str] | None = None,
     ) -> None:
         """`views` maps (u, v) to a file or to pixels; `name_view` says in errors where a missing view belongs."""
-        self._attach(rows, columns, _StoredViews(views, name_view))
+        self._attach(rows, columns, StoredViews(views, name_view))
+
+    @classmethod
+    def from_source(cls, rows: int, columns: int, source: ViewSource) -> "LightField":
+        """From anything that can read single views, such as a container file."""
+        light_field = cls.__new__(cls)
+        light_field._attach(rows, columns, source)
+        return light_field
 
     def _attach(self, rows: int, columns: int, source: ViewSource) -> None:
         if rows < 3 or columns < 3:
@@ -229,6 +236,22 @@ class LightField:
             (rows, columns),
         )
 
+    def reordered(
+        self, *, reverse_rows: bool = False, reverse_columns: bool = False, swap: bool = False
+    ) -> "LightField":
+        """The views in another order, their pixels untouched: for files whose order differs from ours.
+
+        `swap` makes rows of views columns; it comes first. Reversing rows and columns negates all disparities.
+        """
+        rows, columns = (self.columns, self.rows) if swap else (self.rows, self.columns)
+
+        def locate(u: int, v: int) -> tuple[int, int]:
+            u = rows - 1 - u if reverse_rows else u
+            v = columns - 1 - v if reverse_columns else v
+            return (v, u) if swap else (u, v)
+
+        return self._derive(lambda view, step: view, locate, (rows, columns))
+
     def _derive(
         self,
         transform: "Callable[[View, tuple[int, int]], View]",
@@ -236,32 +259,33 @@ class LightField:
         grid: tuple[int, int] | None = None,
     ) -> "LightField":
         """A light field whose view (u, v) is `transform(view, its step from the centre)` of our view `locate(u, v)`."""
-        derived = LightField.__new__(LightField)
-        derived._attach(*(grid or (self.rows, self.columns)), _DerivedViews(self, transform, locate))
-        return derived
+        return LightField.from_source(*(grid or (self.rows, self.columns)), _DerivedViews(self, transform, locate))
 
 
-class _StoredViews:
-    """Views from files or arrays."""
+class StoredViews:
+    """Views from files or arrays: a `ViewSource`. `name_view` says in errors where a missing view belongs."""
 
     def __init__(
         self,
         views: Mapping[tuple[int, int], Path | NDArray[Any]],
-        name_view: Callable[[int, int], str] | None,
+        name_view: Callable[[int, int], str] | None = None,
     ) -> None:
         self._stored = dict(views)
         self._name_view = name_view
 
     def has(self, u: int, v: int) -> bool:
+        """Whether the view can be read."""
         return (u, v) in self._stored
 
     def name(self, u: int, v: int) -> str:
+        """The view's file, or whatever `name_view` calls it."""
         stored = self._stored.get((u, v))
         if isinstance(stored, Path):
             return str(stored)
         return self._name_view(u, v) if self._name_view else f"view ({u}, {v})"
 
     def read(self, u: int, v: int) -> View:
+        """The view's pixels."""
         stored = self._stored[u, v]
         return read_image(stored) if isinstance(stored, Path) else to_float_rgb(stored, name=self.name(u, v))
 

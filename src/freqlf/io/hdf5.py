@@ -1,0 +1,136 @@
+"""HDF5 files of the HCI: `lf.h5` of the old benchmark (2013) and `scene.h5` as the tools of the new one write it.
+
+Both hold a dataset LF [u, v, y, x, c]. The old files count columns of views from the right, and describe the camera
+in attributes: disparity = dH * focalLength / depth - shift, in pixels, with depth and dH in one unit.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+from numpy.typing import NDArray
+
+from freqlf.data.parameters import Parameters
+from freqlf.errors import FreqLFError
+from freqlf.io.image import to_float_rgb
+from freqlf.io.viewgrid import InputOptions, ViewGrid, check_shape
+from freqlf.lightfield import View
+
+_OLD_ATTRIBUTES = ("dH", "focalLength", "shift")
+
+
+def read_hdf5(path: Path, options: InputOptions) -> ViewGrid:
+    """The views of an HDF5 file, read one by one when they are needed."""
+    try:
+        with h5py.File(path, "r") as file:
+            name = find_dataset(path, file, options.dataset)
+            dataset = file[name]
+            axes = options.axes or "uvyxc"[: dataset.ndim]
+            source = _DatasetViews(path, name, axes, dataset)
+            grid = ViewGrid(source.rows, source.columns, source)
+            if "dH" in file.attrs or "hRes" in file.attrs:
+                grid = grid.picked(range(grid.rows), range(grid.columns - 1, -1, -1))
+                grid = replace(grid, parameters=_old_parameters(path, file, source))
+                return grid.noted("counted columns of views from the right, as the old HCI files do")
+            if "disp_lowres" in file or path.name == "scene.h5":
+                return replace(grid, order_is_certain=options.axes is None)
+            return grid
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, error: Exception) -> FreqLFError:
+    """What to say when the HDF5 library cannot read a file."""
+    if not path.exists():
+        return FreqLFError(f"{path} does not exist")
+    reason = " ".join(str(error).split())
+    return FreqLFError(f"cannot read {path} as HDF5 ({reason}); it is damaged, unfinished or something else")
+
+
+def find_dataset(path: Path, file: h5py.File, wanted: str | None) -> str:
+    """The name of the dataset with the views: the wanted one, else LF, else the only one with 4 or 5 axes."""
+    name = wanted or ("LF" if "LF" in file else None)
+    if name is None:
+        arrays = [key for key, item in file.items() if isinstance(item, h5py.Dataset) and item.ndim in (4, 5)]
+        if len(arrays) != 1:
+            there = ", ".join(file) or "nothing"
+            raise FreqLFError(f"{path} has no dataset LF but {there}; name the one with the views: option dataset")
+        name = arrays[0]
+    dataset = file.get(name)
+    if not isinstance(dataset, h5py.Dataset):
+        raise FreqLFError(f"{path} has no dataset {name}; it has {', '.join(file) or 'nothing'}")
+    if dataset.is_virtual or dataset.external:
+        raise FreqLFError(f"{path} keeps {name} in other files; copy them into one file first")
+    if dataset.dtype.kind not in "uf":
+        raise FreqLFError(
+            f"{path} has pixels of type {dataset.dtype} in {name}; give uint8, uint16 or floats in [0, 1]"
+        )
+    return name
+
+
+class _DatasetViews:
+    """Views of a dataset. The file is open only while a view is read, so nothing needs to be closed."""
+
+    def __init__(self, path: Path, dataset_name: str, axes: str, dataset: h5py.Dataset) -> None:
+        if dataset.ndim != len(axes):
+            raise FreqLFError(f"{path}: {dataset_name} has the shape {dataset.shape}, which does not fit axes {axes}")
+        self._path = path
+        self._dataset_name = dataset_name
+        self._axes = axes
+        shape = tuple(dataset.shape[axes.index(axis)] for axis in "uvyxc"[: len(axes)])
+        check_shape(path, shape)
+        self.rows, self.columns, self.height, self.width = shape[:4]
+
+    def has(self, u: int, v: int) -> bool:
+        return True
+
+    def name(self, u: int, v: int) -> str:
+        return f"view ({u}, {v}) of {self._path}"
+
+    def read(self, u: int, v: int) -> View:
+        index = tuple({"u": u, "v": v}.get(axis, slice(None)) for axis in self._axes)
+        try:
+            with h5py.File(self._path, "r") as file:
+                pixels: NDArray[Any] = file[self._dataset_name][index]
+        except (OSError, RuntimeError, KeyError, ValueError) as error:
+            raise damaged(self._path, error) from error
+        left = [axis for axis in self._axes if axis not in "uv"]
+        pixels = pixels.transpose([left.index(axis) for axis in "yxc"[: pixels.ndim]])
+        return to_float_rgb(pixels, name=self.name(u, v))
+
+
+def _old_parameters(path: Path, file: h5py.File, views: _DatasetViews) -> Parameters | None:
+    """The camera. One unit of the file's lengths becomes a metre, one pixel of its sensor a millimetre."""
+    try:
+        baseline, focal_px, shift_px = (float(np.ravel(file.attrs[name])[0]) for name in _OLD_ATTRIBUTES)
+    except (KeyError, ValueError, TypeError, IndexError):
+        return None
+    if not (baseline > 0 and focal_px > 0 and shift_px > 0):  # focused at infinity or beyond: no such camera here
+        return None
+    low_px, high_px = _old_disparities(file, views, baseline * focal_px, shift_px)
+    return Parameters(
+        focal_mm=focal_px,
+        sensor_mm=max(views.width, views.height),
+        baseline_mm=1000 * baseline,
+        focus_distance_m=baseline * focal_px / shift_px,
+        width_px=views.width,
+        height_px=views.height,
+        num_cams_x=views.columns,
+        num_cams_y=views.rows,
+        disp_min_px=low_px,
+        disp_max_px=high_px,
+        scene=path.stem,
+    )
+
+
+def _old_disparities(file: h5py.File, views: _DatasetViews, product: float, shift_px: float) -> tuple[float, float]:
+    """The range of the ground truth, where there is one; else from infinity to a guess as far on the other side."""
+    depth = file.get("GT_DEPTH")
+    if isinstance(depth, h5py.Dataset) and depth.ndim == 4 and depth.shape[:2] == (views.rows, views.columns):
+        values = np.asarray(depth[views.rows // 2, views.columns // 2], np.float64)
+        values = values[np.isfinite(values) & (values > 0)]
+        if values.size:
+            return product / values.max() - shift_px, product / values.min() - shift_px
+    return -shift_px, shift_px

@@ -1,0 +1,56 @@
+"""One big image of all views, side by side: rows x columns tiles without gaps."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freqlf.errors import FreqLFError
+from freqlf.io.image import read_pixels
+from freqlf.io.viewgrid import InputOptions, ViewGrid, grid_of_array
+
+_SMALLEST_TILE_PX = 16
+_MOST_TILES = 25
+_ALIKE = 0.6  # neighbouring tiles differ by less than this, relative to what is as far apart otherwise
+
+
+def read_tiled(path: Path, options: InputOptions) -> ViewGrid:
+    """The views of a tiled image; the grid is given by the options, or found where the picture repeats."""
+    pixels = read_pixels(path)
+    height, width = pixels.shape[:2]
+    found = options.grid or find_tiles(pixels)
+    if found is None:
+        raise FreqLFError(f"cannot tell how many views {path} has; give rows and columns with the option grid")
+    rows, columns = found
+    if height % rows or width % columns:
+        raise FreqLFError(
+            f"{path} has {width} x {height} pixels, which cannot be cut into {rows} rows and {columns} columns of views"
+        )
+    cut = pixels.reshape(rows, height // rows, columns, width // columns, *pixels.shape[2:])
+    grid = grid_of_array(path, cut.swapaxes(1, 2))
+    return grid if options.grid else grid.noted(f"found {rows} x {columns} views, by where the picture repeats")
+
+
+def find_tiles(pixels: NDArray[Any]) -> tuple[int, int] | None:
+    """Rows and columns of tiles: the numbers for which neighbouring tiles are most alike. None if none stands out."""
+    grey = np.asarray(pixels if pixels.ndim == 2 else pixels[..., 1], np.float32)
+    counts = [_count_tiles(view) for view in (grey, grey.T)]
+    return (counts[0], counts[1]) if counts[0] and counts[1] else None
+
+
+def _count_tiles(grey: NDArray[np.float32]) -> int | None:
+    length = len(grey)
+    candidates = [n for n in range(3, _MOST_TILES + 1) if length % n == 0 and length // n >= _SMALLEST_TILE_PX]
+    if not candidates:
+        return None
+    thin = grey[:, :: max(grey.shape[1] // 256, 1)]
+    differences = {n: _difference(thin, length // n) for n in candidates}
+    best = min(differences, key=differences.__getitem__)
+    # A quarter of a tile further, the same picture shows something else.
+    beside = _difference(thin, length // best + max(length // best // 4, 4))
+    return best if differences[best] < _ALIKE * beside else None
+
+
+def _difference(grey: NDArray[np.float32], lag: int) -> float:
+    return float(np.abs(grey[lag:] - grey[:-lag]).mean())

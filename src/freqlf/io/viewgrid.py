@@ -1,0 +1,271 @@
+"""Views as a file stores them, before they become a light field; and what users may say about them."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from PIL import Image
+
+from freqlf.data.parameters import Parameters
+from freqlf.errors import FreqLFError
+from freqlf.lightfield import LightField, StoredViews, View, ViewSource
+
+IMAGE_SUFFIXES = (".png", ".webp", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".ppm", ".pgm")
+
+# Limits on what a file may claim. Real light fields stay far below; a damaged or hostile header does not.
+MOST_VIEWS = 255  # in one direction
+MOST_VIEW_PIXELS = 90_000_000
+SMALLEST_VIEW_PX = 5  # smaller ones are another axis that was taken for pixels
+MOST_BYTES_AT_ONCE = 8 * 2**30  # of files that cannot be read view by view
+
+_DIM = 0.7  # of the centre's brightness: darker views are vignetted, which matching takes for a difference
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What a file does not say about itself.
+
+    Attributes:
+        pitch_px: lenslet images: pixels from one microlens to the next, which is also the number of views per axis.
+        grid: (rows, columns) of views, for a tiled image or for files with one number in their names.
+        column_major: the first number, or axis, of the views is the column; a single number counts down columns.
+        reverse_rows: the first row of views is the bottom one.
+        reverse_columns: the first column of views is the rightmost one.
+        check_order: find the order by the parallax, and change it if it is wrong, unless it was given here.
+        axes: arrays: what each axis is, a permutation of "uvyx" or "uvyxc"; by default those two themselves.
+        dataset: container files: the name of the array that holds the views.
+        views: take only the central views x views.
+        stride: take every stride-th view, counted from the central one. Disparities are multiplied by it.
+    """
+
+    pitch_px: int = 14
+    grid: tuple[int, int] | None = None
+    column_major: bool = False
+    reverse_rows: bool = False
+    reverse_columns: bool = False
+    check_order: bool = True
+    axes: str | None = None
+    dataset: str | None = None
+    views: int | None = None
+    stride: int = 1
+
+    def __post_init__(self) -> None:
+        if not 3 <= self.pitch_px <= MOST_VIEWS:
+            raise FreqLFError(f"the pitch of a lenslet image must be 3 to {MOST_VIEWS} pixels, not {self.pitch_px}")
+        if self.grid is not None and not all(3 <= count <= MOST_VIEWS for count in self.grid):
+            raise FreqLFError(f"the grid must be 3 to {MOST_VIEWS} rows and columns of views, not {self.grid}")
+        if self.axes is not None and sorted(self.axes) not in (sorted("uvyx"), sorted("uvyxc")):
+            raise FreqLFError(f"axes must name u, v, y, x and perhaps c once each, such as yxuvc, not {self.axes!r}")
+        if self.views is not None and (self.views < 3 or self.views % 2 == 0):
+            raise FreqLFError(f"views must be odd and at least 3, because one view is the centre, not {self.views}")
+        if self.stride < 1:
+            raise FreqLFError(f"the stride of views must be at least 1, not {self.stride}")
+
+    @property
+    def order_is_given(self) -> bool:
+        """Whether the user said something about the order of views."""
+        return self.column_major or self.reverse_rows or self.reverse_columns
+
+
+@dataclass(frozen=True)
+class ViewGrid:
+    """Views of one file or folder in the order that its format documents; numbers of views may be even.
+
+    Attributes:
+        rows: of views.
+        columns: of views.
+        source: reads one view.
+        order_is_certain: the format leaves no doubt about the order of views.
+        parameters: the camera, where the format knows it.
+        notes: what the user should know about how the file was read.
+    """
+
+    rows: int
+    columns: int
+    source: ViewSource
+    order_is_certain: bool = False
+    parameters: Parameters | None = None
+    notes: tuple[str, ...] = ()
+
+    def noted(self, note: str) -> "ViewGrid":
+        """The same with a further note."""
+        return replace(self, notes=(*self.notes, note))
+
+    def picked(self, rows: range, columns: range) -> "ViewGrid":
+        """Only the views of some rows and columns, evenly spaced."""
+        return replace(self, rows=len(rows), columns=len(columns), source=_PickedViews(self.source, rows, columns))
+
+    def central(self, options: InputOptions, where: Path) -> "ViewGrid":
+        """The views that the options ask for, with as many on one side of the centre as on the other."""
+        count, stride = options.views, options.stride
+        if count is None and stride == 1 and self.rows % 2 == 1 and self.columns % 2 == 1:
+            return self
+        if count is None and stride == 1:
+            fitting = (min(self.rows, self.columns) - 1) // 2 * 2 + 1
+            raise FreqLFError(
+                f"{where} has {self.rows} x {self.columns} views, and an even number has no central one; "
+                f"ask for the central ones with the option views, at most {fitting}"
+            )
+        picked = [_centred(length, count, stride) for length in (self.rows, self.columns)]
+        if min(map(len, picked)) < (count or 3):
+            raise FreqLFError(
+                f"{where} has {self.rows} x {self.columns} views; {count or 3} x {count or 3} with stride {stride} "
+                "do not fit: ask for fewer views or a smaller stride"
+            )
+        chosen = self.picked(*picked)
+        # Steps between views are longer now, and so is the baseline that turns disparity into depth.
+        parameters = self.parameters and replace(
+            self.parameters,
+            baseline_mm=self.parameters.baseline_mm * stride,
+            disp_min_px=self.parameters.disp_min_px * stride,
+            disp_max_px=self.parameters.disp_max_px * stride,
+            num_cams_y=chosen.rows,
+            num_cams_x=chosen.columns,
+        )
+        strided = f", every {stride}th" if stride > 1 else ""
+        note = f"took the central {chosen.rows} x {chosen.columns} of {self.rows} x {self.columns} views{strided}"
+        return replace(chosen, parameters=parameters).noted(note)
+
+    def light_field(self, where: Path) -> LightField:
+        """The light field; its central view must be there."""
+        light_field = LightField.from_source(self.rows, self.columns, self.source)
+        if not light_field.has_view(*light_field.centre):
+            raise FreqLFError(f"{where} has no central view: {self.source.name(*light_field.centre)} is missing")
+        return light_field
+
+
+def grid_of_files(where: Path, rows: int, columns: int, files: Mapping[tuple[int, int], Path]) -> ViewGrid:
+    """Views with a file each, which are not decoded before they are needed. All must have one size."""
+    check_view_count(where, rows, columns)
+    check_sizes(files.values())
+    return ViewGrid(rows, columns, StoredViews(files, lambda u, v: f"the file of view ({u}, {v}) in {where}"))
+
+
+def grid_of_array(where: Path, array: NDArray[Any]) -> ViewGrid:
+    """Views in one array [u, v, y, x] or [u, v, y, x, c]."""
+    check_shape(where, array.shape)
+    rows, columns = array.shape[:2]
+    views = {(u, v): array[u, v] for u in range(rows) for v in range(columns)}
+    return ViewGrid(rows, columns, StoredViews(views, lambda u, v: f"view ({u}, {v}) of {where}"))
+
+
+def check_view_count(where: Path, rows: int, columns: int) -> None:
+    """Refuse numbers of views that no light field has."""
+    if rows < 3 or columns < 3:
+        raise FreqLFError(f"{where} has {rows} x {columns} views; a light field needs at least 3 x 3")
+    if rows > MOST_VIEWS or columns > MOST_VIEWS:
+        raise FreqLFError(f"{where} claims {rows} x {columns} views; more than {MOST_VIEWS} in a line are not believed")
+
+
+def check_shape(where: Path, shape: tuple[int, ...]) -> None:
+    """Refuse shapes that are not [u, v, y, x] or [u, v, y, x, c] of believable size."""
+    if len(shape) not in (4, 5) or (len(shape) == 5 and shape[4] not in (1, 3, 4)):
+        raise FreqLFError(
+            f"{where} has the shape {shape}; a light field is [u, v, y, x] or [u, v, y, x, c] with 1, 3 or 4 channels: "
+            "say with the option axes how its axes are ordered"
+        )
+    rows, columns, height, width = shape[:4]
+    if rows > height and columns > width:
+        raise FreqLFError(
+            f"{where} has the shape {shape}, more views than pixels; if it is [y, x, u, v], give the option "
+            f"axes={'yxuvc'[: len(shape)]}"
+        )
+    if height < SMALLEST_VIEW_PX or width < SMALLEST_VIEW_PX:
+        raise FreqLFError(
+            f"{where} has the shape {shape}, which would be views of {width} x {height} pixels; a light field is "
+            "[u, v, y, x] or [u, v, y, x, c]: say with the option axes how its axes are ordered"
+        )
+    check_view_count(where, rows, columns)
+    if height * width > MOST_VIEW_PIXELS:
+        raise FreqLFError(f"{where} claims views of {width} x {height} pixels; it is damaged or not a light field")
+
+
+def check_bytes(where: Path, size: int) -> None:
+    """Refuse more than is read at once."""
+    if size > MOST_BYTES_AT_ONCE:
+        raise FreqLFError(
+            f"{where} claims {size / 2**30:.0f} GiB, more than the {MOST_BYTES_AT_ONCE // 2**30} GiB that are read at "
+            "once; keep only the central views, or store them as .npy or as separate images"
+        )
+
+
+def arrange_axes(where: Path, array: NDArray[Any], axes: str | None) -> NDArray[Any]:
+    """The array with its axes in our order; `axes` says what they are now, None that they are in order."""
+    if axes is None:
+        return array
+    if array.ndim != len(axes):
+        raise FreqLFError(f"{where} has the shape {array.shape}, which does not fit the axes {axes}")
+    return array.transpose([axes.index(axis) for axis in "uvyxc"[: array.ndim]])
+
+
+def check_sizes(files: Iterable[Path]) -> None:
+    """Refuse views of different sizes, by their headers: without decoding them."""
+    first: tuple[Path, tuple[int, int]] | None = None
+    for path in files:
+        try:
+            with Image.open(path) as image:
+                size = image.size
+        except Exception:  # decoding it later says what is wrong with it
+            continue
+        if first is None:
+            first = path, size
+        elif size != first[1]:
+            raise FreqLFError(
+                f"all views must have one size, but {path} has {size[0]} x {size[1]} pixels and {first[0]} has "
+                f"{first[1][0]} x {first[1][1]}"
+            )
+
+
+def bright_centre(grid: ViewGrid, brightness: Callable[[int, int], float]) -> ViewGrid:
+    """The largest central odd grid without dark views.
+
+    A microlens sees the round aperture of the main lens, so the views in the corners of the square behind it are dark.
+    With an even number of views, the brighter one of the middle candidates becomes the centre.
+    """
+    largest = (min(grid.rows, grid.columns) - 1) // 2 * 2 + 1
+    for count in range(largest, 2, -2):
+        for row in _middle_starts(grid.rows, count):
+            for column in _middle_starts(grid.columns, count):
+                corners = [(u, v) for u in (row, row + count - 1) for v in (column, column + count - 1)]
+                enough = _DIM * brightness(row + count // 2, column + count // 2)
+                if all(brightness(u, v) >= enough for u, v in corners):
+                    if count == grid.rows == grid.columns:
+                        return grid
+                    note = f"took the central {count} x {count} of {grid.rows} x {grid.columns} views"
+                    picked = grid.picked(range(row, row + count), range(column, column + count))
+                    return picked.noted(f"{note}: those outside are dark, or make the number even")
+    raise FreqLFError("no 3 x 3 of the central views are equally bright; is the pitch or the grid right?")
+
+
+def _middle_starts(length: int, count: int) -> list[int]:
+    first = (length - count) // 2
+    return [first] if (length - count) % 2 == 0 else [first, first + 1]
+
+
+def _centred(length: int, count: int | None, stride: int) -> range:
+    """Indices around the middle, `stride` apart: `count` of them, or an odd number as large as fits."""
+    centre = (length - 1) // 2
+    reach = min(centre, length - 1 - centre) // stride
+    if count is not None:
+        reach = min(reach, count // 2)
+    return range(centre - reach * stride, centre + reach * stride + 1, stride)
+
+
+class _PickedViews:
+    """Views of evenly spaced rows and columns of another source."""
+
+    def __init__(self, source: ViewSource, rows: range, columns: range) -> None:
+        self._source = source
+        self._rows = rows
+        self._columns = columns
+
+    def has(self, u: int, v: int) -> bool:
+        return self._source.has(self._rows[u], self._columns[v])
+
+    def name(self, u: int, v: int) -> str:
+        return self._source.name(self._rows[u], self._columns[v])
+
+    def read(self, u: int, v: int) -> View:
+        return self._source.read(self._rows[u], self._columns[v])
