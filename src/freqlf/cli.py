@@ -9,7 +9,6 @@ import contextlib
 import functools
 import importlib
 import io
-import itertools
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -110,9 +109,15 @@ def _parse(command: Callable[..., Any], name: str, arguments: Sequence[str]) -> 
 
 
 def _condense(box: str) -> str:
-    """The first paragraph of the box that the parser draws around a complaint, as one line."""
-    rows = [line.strip().strip("│").rstrip()[1:] for line in box.splitlines() if line.strip().startswith("│")]
-    paragraph = list(itertools.takewhile(lambda row: not row.startswith("─"), rows))
+    """The first paragraph of the box that the parser draws around a complaint, as one line.
+
+    Where the terminal cannot show boxes, the title is underlined with dashes instead.
+    """
+    rows = [line.strip("│")[1 if line.startswith("│") else 2 :].rstrip() for line in box.splitlines()]
+    is_rule = [bool(row) and set(row.strip("╭╮╰╯ ")) <= {"─", "-"} for row in rows]
+    start = 1 if box.startswith("╭") else is_rule.index(True) + 1 if True in is_rule else 0
+    end = is_rule.index(True, start) if True in is_rule[start:] else len(rows)
+    paragraph = rows[start:end]
     if paragraph and paragraph[0].startswith("Missing"):
         # Below the options, which are indented once, stand their explanations.
         options = [row.strip() for row in paragraph if row.startswith("    ") and not row.startswith("     ")]
