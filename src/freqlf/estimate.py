@@ -7,6 +7,7 @@
 """
 
 import math
+import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -185,3 +186,11 @@ def choose_tile_px(model: AlignedFreqLF | FreqLF | None, height: int, width: int
             f"not {memory_bytes / 1e9:.1f} GB; allow more memory or scale the light field down"
         )
     return min(side_px, _LARGEST_TILE_PX)
+
+
+def parse_bytes(text: str) -> int:
+    """2GB, 800 MB or a plain number of bytes."""
+    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)i?b?\s*", text.lower())
+    if match is None or float(match[1]) <= 0:
+        raise FreqLFError(f"memory must be a size such as 2GB or 800MB, not {text!r}")
+    return int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " "))

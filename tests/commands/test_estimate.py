@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from freqlf.cli import main
-from freqlf.commands.estimate import parse_bytes
 from freqlf.config import AlignedConfig, PassConfig
 from freqlf.errors import FreqLFError
+from freqlf.estimate import parse_bytes
 from freqlf.io.pfm import read_pfm
 from freqlf.nn.build import build_model
 from freqlf.weights.files import write_weights

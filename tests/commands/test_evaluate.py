@@ -304,3 +304,17 @@ def test_published_maps_side_by_side(hci_root, tmp_path, capsys):
     output = capsys.readouterr().out
     for row in expected:
         assert all(cell in output for cell in row)
+
+
+def test_a_model_is_run_and_evaluated(make_scene, tmp_path, capsys):
+    scene, out = make_scene("plane"), tmp_path / "report"
+    command = ["evaluate", "--data", str(scene.parent), "--split", "plane", "--out", str(out), "--no-figures"]
+    assert main([*command, "--model", "slope"]) == 0
+    assert (out / "maps" / "disp_maps" / "plane.pfm").exists()
+    report = json.loads((out / "evaluation.json").read_text())
+    assert report["provenance"]["model"] == "slope"
+    capsys.readouterr()
+    assert main([*command, "--overwrite"]) == 2
+    assert "either --model" in capsys.readouterr().err
+    assert main([*command, "--model", "slope", "--compare", f"other={tmp_path}", "--overwrite"]) == 2
+    assert "has no plane.pfm" in capsys.readouterr().err

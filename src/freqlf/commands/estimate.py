@@ -1,6 +1,5 @@
 """`freqlf estimate`: depth from a user's own light field."""
 
-import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -67,11 +66,11 @@ def run(
     twins = {name for name in names if names.count(name) > 1}
     if twins:
         raise FreqLFError(f"two inputs are called {sorted(twins)[0]!r}, so their results would share a folder")
-    memory_bytes = None if memory is None else parse_bytes(memory)
-
     import torch
 
-    from freqlf.estimate import DEFAULT_MODEL, load_estimator
+    from freqlf.estimate import DEFAULT_MODEL, load_estimator, parse_bytes
+
+    memory_bytes = None if memory is None else parse_bytes(memory)
 
     if threads is not None:
         torch.set_num_threads(threads)
@@ -144,11 +143,3 @@ def find_shear_px(light_field: LightField, shear: str) -> float:
 
     half_lines = HalfLines.from_stacks(read_stacks(light_field, EPI_LINES), EPI_LINES)
     return choose_shear_px(find_middle_disparity_px(half_lines))
-
-
-def parse_bytes(text: str) -> int:
-    """2GB, 800 MB or a plain number of bytes."""
-    match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)i?b?\s*", text.lower())
-    if match is None or float(match[1]) <= 0:
-        raise FreqLFError(f"memory must be a size such as 2GB or 800MB, not {text!r}")
-    return int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " "))

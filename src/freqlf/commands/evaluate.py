@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -24,6 +24,9 @@ from freqlf.results import Results
 from freqlf.tables import Table, to_markdown, to_rich
 from freqlf.terminal import print_table, show_progress
 
+if TYPE_CHECKING:
+    from freqlf.prediction import Reading
+
 CONTENTS = {
     "tables.md": "all tables",
     "scores.csv": "all scores with all digits",
@@ -33,9 +36,12 @@ CONTENTS = {
 
 
 def run(
-    from_: Annotated[Path, tyro.conf.arg(name="from")],
     data: Path,
     out: Path,
+    model: str | None = None,
+    from_: Annotated[Path | None, tyro.conf.arg(name="from")] = None,
+    reading: Literal["sharpened", "mean"] = "sharpened",
+    memory: str | None = None,
     split: str = "training",
     compare: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     name: str | None = None,
@@ -44,13 +50,18 @@ def run(
     figures: bool = True,
     overwrite: bool = False,
 ) -> None:
-    """Evaluate disparity maps: scores, ranks, regions, frequencies and uncertainty, as tables and figures.
+    """Evaluate a model, or any method's maps: scores, ranks, regions, frequencies, uncertainty; tables and figures.
+
+    A model runs once per scene, in a single pass; its maps, variances and runtimes stay in OUT/maps.
 
     Args:
-        from_: Folder with a method's maps: disp_maps/<scene>.pfm or <scene>.pfm, and, where known,
-            variance_maps/<scene>.pfm and runtimes/<scene>.txt.
         data: Folder of the benchmark, or any folder with scenes in its layout.
         out: Folder for the tables and figures.
+        model: Packaged weights, a .safetensors or .pt file, or "slope": the model to run.
+        from_: Instead of a model, a folder with a method's maps: disp_maps/<scene>.pfm or <scene>.pfm, and, where
+            known, variance_maps/<scene>.pfm and runtimes/<scene>.txt.
+        reading: The disparity that is read off a model's mixture: its sharpened mean, or the mean, as in the paper.
+        memory: Limit for an estimate beside the views, such as 2GB.
         split: Scenes: training, stratified, additional, all (that have ground truth), or names separated by commas.
         compare: NAME=DIR: another method's maps, to be put beside these; can be given many times.
         name: What to call the method in the tables; the folder's name by default.
@@ -59,22 +70,49 @@ def run(
         figures: Whether to draw figures.
         overwrite: Replace the files of an earlier evaluation; other files in the folder stay.
     """
+    if (model is None) == (from_ is None):
+        raise FreqLFError("give either --model, to run a model, or --from, to evaluate maps that are there")
     scenes = choose_scenes(data, split)
-    methods = {name or from_.resolve().name: Results(from_)} | parse_comparisons(compare)
-    if len(methods) != 1 + len(compare):
-        raise FreqLFError(f"every method needs a name of its own, not {', '.join(methods)} only; see --name")
-    for results in methods.values():
-        for scene in scenes:
-            results.disparity_file(scene.name)  # before any work: a mean over fewer scenes is no comparison
+    others = parse_comparisons(compare)
+    check_methods(others, scenes, len(compare))  # before a model runs for minutes
     fitted = None if calibration is None else read_calibration(calibration)
     with replacing_directory(out, overwrite=overwrite) as folder:
-        facts = {"maps": {method: str(results.directory) for method, results in methods.items()}, "data": str(data)}
+        facts: dict[str, Any] = {"data": str(data)}
+        if from_ is None:
+            assert model is not None
+            from_ = folder / "maps"
+            own_name, maps = name or Path(model).stem, str(out / "maps")
+            facts |= {"model": model, "reading": reading}
+            run_model(model, scenes, from_, reading, memory)
+        else:
+            own_name, maps = name or from_.resolve().name, str(from_)
+        methods = {own_name: Results(from_)} | others
+        check_methods(methods, scenes, 1 + len(compare))
+        facts["maps"] = {own_name: maps} | {method: str(results.directory) for method, results in others.items()}
         tables = evaluate(folder, methods, scenes, border, fitted, draw=figures, facts=facts)
     for table in tables:
         print_table(to_rich(table))
     for entry, meaning in CONTENTS.items():
         if figures or entry != "figures":
             print(f"{out / entry}: {meaning}")
+
+
+def run_model(model: str, scenes: Sequence[Scene], directory: Path, reading: "Reading", memory: str | None) -> None:
+    """Estimate all scenes and write the maps into a folder."""
+    from freqlf.estimate import load_estimator, parse_bytes  # imports torch
+    from freqlf.prediction import predict_scenes
+
+    estimator = load_estimator(model, None if memory is None else parse_bytes(memory))
+    predict_scenes(estimator, show_progress(scenes, "estimating"), directory, reading)
+
+
+def check_methods(methods: dict[str, Results], scenes: Sequence[Scene], count: int) -> None:
+    """Refuse names that are given twice and maps that are missing: a mean over fewer scenes is no comparison."""
+    if len(methods) != count:
+        raise FreqLFError(f"every method needs a name of its own, not {', '.join(methods)} only; see --name")
+    for results in methods.values():
+        for scene in scenes:
+            results.disparity_file(scene.name)
 
 
 def choose_scenes(data: Path, split: str) -> list[Scene]:
