@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from clipping import assert_nothing_is_clipped
+
+from freqlf.diagnostics import LEVELS, sparsify
+from freqlf.figures.curves import draw_coverage, draw_profiles, draw_sparsification
+
+LEVEL = np.array(LEVELS)
+
+
+@pytest.mark.parametrize("count", [1, 4, 16])
+def test_coverage_is_drawn_against_the_level(count):
+    curves = {f"scene{i}": LEVEL ** (1 / (i + 1)) for i in range(count)}
+    figure = draw_coverage(curves, {"scene0": LEVEL}, "coverage of intervals")
+    assert_nothing_is_clipped(figure)
+    (axes,) = figure.axes
+    assert len(axes.lines) == 1 + count + 1  # the diagonal, the scenes, and what is calibrated
+    assert np.array_equal(axes.lines[1].get_xdata(), LEVEL)
+    assert "calibrated" in axes.get_title()
+    legend = (axes.get_legend() or figure.legends[0]).get_texts()
+    assert [text.get_text() for text in legend] == ["ideal", *curves]
+
+
+@pytest.mark.parametrize("count", [1, 4, 16])
+def test_sparsification_curves_come_with_their_oracle(count):
+    error = np.random.default_rng(0).random(500)
+    figure = draw_sparsification({f"scene{i}": sparsify(error, error) for i in range(count)}, "sparsification")
+    assert_nothing_is_clipped(figure)
+    (axes,) = figure.axes
+    assert len(axes.lines) == 2 * count
+
+
+def test_profiles_of_methods_share_axes():
+    frequency = np.arange(20) / 40
+    profiles = {name: (frequency, factor / (1 + frequency)) for name, factor in (("one", 1.0), ("two", 2.0))}
+    figure = draw_profiles(profiles, "error by frequency")
+    assert_nothing_is_clipped(figure)
+    (axes,) = figure.axes
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
+    assert axes.get_xscale() == axes.get_yscale() == "log"
