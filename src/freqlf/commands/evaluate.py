@@ -74,21 +74,22 @@ def run(
         raise FreqLFError("give either --model, to run a model, or --from, to evaluate maps that are there")
     scenes = choose_scenes(data, split)
     others = parse_comparisons(compare)
-    check_methods(others, scenes, len(compare))  # before a model runs for minutes
+    own_name = name or (Path(model).stem if model is not None else Path(from_ or "").resolve().name)
+    if len({own_name, *others}) != 1 + len(compare):
+        raise FreqLFError(f"every method needs a name of its own, not {own_name} for two of them; see --name")
+    require_maps(others, scenes)  # before a model runs for minutes
     fitted = None if calibration is None else read_calibration(calibration)
     with replacing_directory(out, overwrite=overwrite) as folder:
         facts: dict[str, Any] = {"data": str(data)}
         if from_ is None:
             assert model is not None
             from_ = folder / "maps"
-            own_name, maps = name or Path(model).stem, str(out / "maps")
             facts |= {"model": model, "reading": reading}
             run_model(model, scenes, from_, reading, memory)
-        else:
-            own_name, maps = name or from_.resolve().name, str(from_)
         methods = {own_name: Results(from_)} | others
-        check_methods(methods, scenes, 1 + len(compare))
-        facts["maps"] = {own_name: maps} | {method: str(results.directory) for method, results in others.items()}
+        require_maps(methods, scenes)
+        directories = {method: str(results.directory) for method, results in methods.items()}
+        facts["maps"] = directories | ({} if model is None else {own_name: str(out / "maps")})
         tables = evaluate(folder, methods, scenes, border, fitted, draw=figures, facts=facts)
     for table in tables:
         print_table(to_rich(table))
@@ -106,10 +107,8 @@ def run_model(model: str, scenes: Sequence[Scene], directory: Path, reading: "Re
     predict_scenes(estimator, show_progress(scenes, "estimating"), directory, reading)
 
 
-def check_methods(methods: dict[str, Results], scenes: Sequence[Scene], count: int) -> None:
-    """Refuse names that are given twice and maps that are missing: a mean over fewer scenes is no comparison."""
-    if len(methods) != count:
-        raise FreqLFError(f"every method needs a name of its own, not {', '.join(methods)} only; see --name")
+def require_maps(methods: dict[str, Results], scenes: Sequence[Scene]) -> None:
+    """Refuse a method that lacks a scene's map: a mean over fewer scenes is no comparison."""
     for results in methods.values():
         for scene in scenes:
             results.disparity_file(scene.name)
