@@ -9,17 +9,22 @@ import multiprocessing.connection
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 
 from freqlf.config import find_preset
+from freqlf.errors import FreqLFError
+from freqlf.memory import held_memory_mb, peak_memory_mb
 from freqlf.nn.build import build_model
 from freqlf.nn.complexity import count_multiply_adds
 from freqlf.nn.spectral import SpectralConv2d
-from freqlf.prediction import peak_memory_mb
 
 VIEWS = 9
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -105,22 +110,53 @@ def random_stacks(lines: Sequence[str], size_px: int) -> dict[str, Tensor]:
 
 def measure_peak_mb(preset: str, size_px: int) -> float:
     """Peak memory of one forward pass in a fresh process, above what Python and torch take by themselves."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_report_peak, args=(sender, preset, size_px, torch.get_num_threads()))
-    process.start()
-    sender.close()
-    try:
-        return float(receiver.recv())
-    finally:
-        process.join()
+    return run_in_fresh_process(_peak_of_forward_mb, preset, size_px)
 
 
-def _report_peak(sender: multiprocessing.connection.Connection, preset: str, size_px: int, threads: int) -> None:
-    torch.set_num_threads(threads)
+def _peak_of_forward_mb(preset: str, size_px: int) -> float:
     model = build_model(find_preset(preset)).eval()
     with torch.inference_mode():
         model(random_stacks(model.lines, 32))  # loads the kernels' libraries
-        before = peak_memory_mb()
+        before_mb = held_memory_mb()
         model(random_stacks(model.lines, size_px))
-    sender.send(peak_memory_mb() - before)
+    return peak_memory_mb() - before_mb
+
+
+def run_in_fresh_process(
+    measure: Callable[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+) -> Result:
+    """What `measure` returns in a process with nothing in memory yet, and as many threads as here.
+
+    `measure` must be a function of a module, for the process to find it.
+    """
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send_result, args=(sender, torch.get_num_threads(), measure, args, kwargs))
+    process.start()
+    sender.close()
+    try:
+        result, mistake = receiver.recv()
+    except EOFError:
+        process.join()
+        raise FreqLFError(
+            f"a process that measured memory ended without a result (code {process.exitcode}); "
+            "if memory ran out, choose smaller images"
+        ) from None
+    process.join()
+    if mistake is not None:
+        raise FreqLFError(f"a measurement failed: {mistake}")
+    return result
+
+
+def _send_result(
+    sender: multiprocessing.connection.Connection,
+    threads: int,
+    measure: Callable[..., object],
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+) -> None:
+    torch.set_num_threads(threads)
+    try:
+        sender.send((measure(*args, **kwargs), None))
+    except (FreqLFError, MemoryError, RuntimeError) as error:  # torch says with the last that memory ran out
+        sender.send((None, (str(error) or type(error).__name__).splitlines()[0]))

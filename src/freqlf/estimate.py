@@ -75,15 +75,20 @@ class Estimator:
         self.lines: Sequence[str] = EPI_LINES if model is None else model.lines
         self.memory_bytes = memory_bytes
 
+    @property
+    def device(self) -> torch.device:
+        """Where the estimate is computed: where the model's weights are."""
+        return torch.device("cpu") if self.model is None else next(self.model.parameters()).device
+
     @torch.inference_mode()
     def __call__(self, light_field: LightField, tile_px: int | None = None) -> Estimate:
         """Estimate the central view's disparity; `tile_px` overrides what memory allows."""
-        stacks = read_stacks(light_field, self.lines)
+        stacks = {line: stack.to(self.device) for line, stack in read_stacks(light_field, self.lines).items()}
         start = time.perf_counter()
         height, width = light_field.height, light_field.width
         if tile_px is None:
             tile_px = choose_tile_px(self.model, height, width, self.memory_bytes)
-        maps = self._infer(stacks, tile_px)[0].numpy()  # maps, H, W
+        maps = self._infer(stacks, tile_px)[0].cpu().numpy()  # maps, H, W
         seconds = time.perf_counter() - start
         tile = tile_px if tile_px is not None and tile_px < max(height, width) else None
         if len(maps) == 1:

@@ -1,13 +1,12 @@
 """Running an estimator over scenes, and keeping what it said in the layout that evaluations read."""
 
-import resource
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 from freqlf.data.hci import Scene
 from freqlf.estimate import Estimator
+from freqlf.memory import peak_memory_mb
 from freqlf.results import write_result
 
 # Which disparity is read off a mixture: the sharpened mean that users get, or the mean that the paper scores.
@@ -29,9 +28,3 @@ def predict_scenes(estimator: Estimator, scenes: Iterable[Scene], directory: Pat
             runtime_s=estimate.seconds,
             peak_memory_mb=peak_memory_mb(),
         )
-
-
-def peak_memory_mb() -> float:
-    """The largest amount of memory that this process has held, in MB."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak / 1e3
