@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
+from freqlf.lightfield import LightField
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.slope import SlopeOptions, estimate_slope
 
@@ -25,6 +26,12 @@ def test_any_number_of_views_and_any_lines(plane_stacks, rows: int, columns: int
         slope = slope_of(stacks, lines)
         assert slope.shape == (1, 1, 48, 56)
         assert (slope - 0.6)[..., 8:-8, 8:-8].abs().median() < 0.02
+
+
+def test_transposing_the_light_field_transposes_the_slope(render_plane, stacks_of) -> None:
+    light_field = LightField.from_array(render_plane(0.6, rows=5, columns=7, height=40, width=52))
+    before, after = slope_of(stacks_of(light_field)), slope_of(stacks_of(light_field.transposed()))
+    assert torch.allclose(after, before.transpose(-1, -2), atol=1e-4)
 
 
 def test_a_flat_image_stays_at_zero(plane_stacks) -> None:
