@@ -58,22 +58,20 @@ def compare_fields(
 
 
 def tabulate_fields(found: dict[str, Validation], estimate: str) -> Table:
-    """MSE x100 and BadPix(0.07) of every scene and their means, a row per option."""
+    """MSE x100 / BadPix(0.07) of every scene and their means, a row per option; the lowest MSE is emphasised."""
     scenes = list(next(iter(found.values())).scores[estimate])
-    digits = tuple(count for _, count in METRICS.values())
-    values = []
-    for validation in found.values():
-        mean, scores = validation.mean(estimate), validation.scores[estimate]
-        row = [getattr(scores[scene], metric) for scene in scenes for metric in METRICS]
-        values.append([*row, *(mean[metric] for metric in METRICS)])
-    places = digits * (len(scenes) + 1)
+    summaries = {option: validation.summary()[estimate] for option, validation in found.items()}
     rows = tuple(
-        (option, *(format_number(value, count) for value, count in zip(row, places, strict=True)))
-        for option, row in zip(found, values, strict=True)
+        (option, *(_format_scores(scores[scene]) for scene in [*scenes, "all"])) for option, scores in summaries.items()
     )
-    headings = [f"{name} {heading}" for name in [*scenes, "mean"] for heading, _ in METRICS.values()]
-    best = frozenset((row, column + 1) for row, column in find_best(values, places))
-    return Table(ESTIMATES[estimate], ("field", *headings), rows, best=best)
+    errors = [[scores[scene]["mse_100"] for scene in [*scenes, "all"]] for scores in summaries.values()]
+    best = find_best(errors, [METRICS["mse_100"][1]] * (len(scenes) + 1))
+    title = f"{' / '.join(heading for heading, _ in METRICS.values())}, {ESTIMATES[estimate]}"
+    return Table(title, ("field", *scenes, "mean"), rows, best=frozenset((row, column + 1) for row, column in best))
+
+
+def _format_scores(scores: dict[str, float]) -> str:
+    return " / ".join(format_number(scores[metric], digits) for metric, (_, digits) in METRICS.items())
 
 
 def _fourier_layers(model: nn.Module) -> list[SpectralConv2d]:
