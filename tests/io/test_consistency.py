@@ -77,3 +77,10 @@ def test_scenes_of_the_benchmark(hci_root, name):
         )
         found = check_consistency(disordered)
         assert (found.ordering, found.sign_is_sure, found.warning) == (ordering, True, None)
+
+
+@pytest.mark.hci
+def test_what_views_see_beyond_the_border_is_no_occlusion(hci_root):
+    far_from_zero = find_scene(hci_root, "dino").light_field().scaled(0.375).sheared(4)
+    found = check_consistency(far_from_zero)
+    assert (found.ordering, found.sign_is_sure, found.warning) == (Ordering(), True, None)
