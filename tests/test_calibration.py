@@ -3,19 +3,23 @@ import json
 import numpy as np
 import pytest
 
-from freqlf.calibration import Calibration, cross_validate, fit_calibration, read_calibration, write_calibration
+from freqlf.calibration import KINDS, Calibration, cross_validate, fit_calibration, read_calibration, write_calibration
 from freqlf.diagnostics import calibration_error, coverage_curve, interval_factor
 from freqlf.errors import FreqLFError
 
 
-def ece_of(standard_errors) -> float:
-    return calibration_error(coverage_curve(standard_errors))
+def ece_of(pixels, calibration: Calibration | None = None) -> float:
+    return calibration_error(coverage_curve((calibration or Calibration()).standardize(*pixels)))
 
 
-def gaussian_scenes(deviation: float, count: int = 4):
-    """|error| / predicted deviation of pixels whose deviation was predicted `deviation` times too large."""
+def gaussian_scenes(too_large: float, count: int = 4):
+    """Errors, and deviations that were predicted `too_large` times too large."""
     rng = np.random.default_rng(1)
-    return {f"scene{i}": np.abs(rng.standard_normal(20_000)) / deviation for i in range(count)}
+    scenes = {}
+    for i in range(count):
+        deviation = np.exp(rng.uniform(-4, 0, 20_000))
+        scenes[f"scene{i}"] = (np.abs(deviation * rng.standard_normal(20_000)), too_large * deviation)
+    return scenes
 
 
 def heavy_tailed_scenes(count: int = 4):
@@ -24,7 +28,19 @@ def heavy_tailed_scenes(count: int = 4):
     scenes = {}
     for i in range(count):
         good = rng.random(20_000) < 0.85
-        scenes[f"scene{i}"] = np.abs(rng.standard_normal(20_000)) * np.where(good, 0.1, 3.0)
+        deviation = np.exp(rng.uniform(-4, 0, 20_000))
+        error = np.abs(rng.standard_normal(20_000)) * np.where(good, 0.1, 3.0) * deviation
+        scenes[f"scene{i}"] = (error, deviation)
+    return scenes
+
+
+def squared_scenes(count: int = 5):
+    """The true deviation is the square of the predicted one, and some scenes are harder than others."""
+    rng = np.random.default_rng(3)
+    scenes = {}
+    for i in range(count):
+        deviation = np.exp(rng.uniform(-4, -1.5 + 0.4 * i, 20_000))
+        scenes[f"scene{i}"] = (np.abs(deviation**2 * rng.standard_normal(20_000)), deviation)
     return scenes
 
 
@@ -33,30 +49,51 @@ def test_a_doubled_deviation_is_halved():
     assert calibration.kind == "scale"
     assert calibration.factor(0.9) == pytest.approx(interval_factor(0.9) / 2, rel=0.02)
     assert np.allclose(calibration.deviation_px(np.array([0.2])), 0.1, rtol=0.02)
-    unseen = np.abs(np.random.default_rng(9).standard_normal(50_000)) / 2
+    unseen = (np.abs(np.random.default_rng(9).standard_normal(50_000)), np.full(50_000, 2.0))
     assert ece_of(unseen) > 0.15
-    assert ece_of(calibration.standardize(unseen)) < 0.01
+    assert ece_of(unseen, calibration) < 0.01
 
 
 def test_levels_calibrate_unseen_scenes_where_a_scale_cannot():
     scenes = heavy_tailed_scenes(6)
     unseen = {name: scenes.pop(name) for name in ("scene4", "scene5")}
-    calibration = fit_calibration(scenes)
+    calibration = fit_calibration(scenes, kinds=("none", "scale", "levels"))
     assert calibration.kind == "levels"
     assert calibration.scenes == tuple(scenes)
     assert calibration.held_out_ece["levels"] < calibration.held_out_ece["scale"] < calibration.held_out_ece["none"]
     scale = fit_calibration(scenes, kinds=("scale",))
-    for errors in unseen.values():
-        assert ece_of(errors) > 0.3
-        assert ece_of(calibration.standardize(errors)) < 0.01
-        assert ece_of(scale.standardize(errors)) > 0.02
+    for error, deviation in unseen.values():
+        assert ece_of((error, deviation)) > 0.3
+        assert ece_of((error, deviation), calibration) < 0.01
+        assert ece_of((error, deviation), scale) > 0.02
         for level in (0.3, 0.683, 0.9):
-            inside = np.mean(errors <= calibration.half_width_px(np.ones(1), level))
+            inside = np.mean(error <= calibration.half_width_px(deviation, level))
             assert inside == pytest.approx(level, abs=0.02)
 
 
+def test_deviations_calibrate_scenes_that_differ_in_difficulty():
+    scenes = squared_scenes()
+    calibration = fit_calibration(scenes)
+    assert calibration.kind == "deviations"
+    assert calibration.held_out_ece["deviations"] < 0.02
+    assert calibration.held_out_ece["levels"] > 0.04
+    # The map is the square, between the knots and a little beyond.
+    deviation = np.exp(np.array([-3.5, -2.0, -1.0]))
+    assert np.allclose(calibration.deviation_px(deviation), deviation**2, rtol=0.1)
+
+
+def test_more_uncertain_is_never_more_certain():
+    calibration = fit_calibration(squared_scenes(), kinds=("deviations",))
+    widths = calibration.half_width_px(np.concatenate([[0.0], np.geomspace(1e-6, 1e3, 2000)]), 0.9)
+    assert widths[0] == 0.0
+    assert np.all(np.diff(widths) > 0)
+    assert np.isfinite(widths).all()
+
+
 def test_the_held_out_error_is_of_scenes_that_were_not_seen():
-    scenes = gaussian_scenes(1.0) | {"odd": 5 * np.abs(np.random.default_rng(3).standard_normal(20_000))}
+    scenes = gaussian_scenes(1.0)
+    error, deviation = scenes["scene0"]
+    scenes["odd"] = (5 * error, deviation)
     held_out = cross_validate(scenes, "levels")
     assert held_out["odd"] > 0.25  # nothing in the others prepares for it
     assert list(held_out) == list(scenes)
@@ -64,12 +101,11 @@ def test_the_held_out_error_is_of_scenes_that_were_not_seen():
     assert max(cross_validate(many, "scale").values()) < 0.02
 
 
-def test_nothing_is_changed_when_nothing_is_wrong():
-    scenes = gaussian_scenes(1.0)
-    calibration = fit_calibration(scenes)
-    assert calibration.held_out_ece[calibration.kind] <= calibration.held_out_ece["none"]
-    assert calibration.factor(0.8) == pytest.approx(interval_factor(0.8), rel=0.03)
-    assert Calibration().factor(0.8) == interval_factor(0.8)
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_is_changed_when_nothing_is_wrong(kind):
+    calibration = fit_calibration(gaussian_scenes(1.0), kinds=(kind,))
+    deviation = np.exp(np.array([-3.5, -2.0, -0.5]))
+    assert np.allclose(calibration.half_width_px(deviation, 0.8), interval_factor(0.8) * deviation, rtol=0.06)
 
 
 def test_the_map_is_monotone_and_inverts():
@@ -78,18 +114,24 @@ def test_the_map_is_monotone_and_inverts():
     factors = np.array([calibration.factor(level) for level in levels])
     assert np.all(np.diff(factors) > 0)
     gaussian = np.array([interval_factor(level) for level in levels])
-    assert np.allclose(calibration.standardize(factors), gaussian, rtol=1e-6, atol=1e-9)
+    assert np.allclose(calibration.standardize(factors, np.ones(300)), gaussian, rtol=1e-6, atol=1e-9)
 
 
-def test_errors_of_zero_and_broken_promises_can_be_fitted():
+@pytest.mark.parametrize("kind", ["scale", "levels", "deviations"])
+def test_constant_deviations_exact_estimates_and_broken_promises_can_be_fitted(kind):
     rng = np.random.default_rng(4)
-    scenes = gaussian_scenes(1.0, 3)
-    scenes["exact"] = np.zeros(5000)
-    scenes["broken"] = np.where(rng.random(5000) < 0.5, np.inf, 1.0)
-    calibration = fit_calibration(scenes, kinds=("levels",))
-    assert np.isfinite(calibration.factor(0.999))
+    scenes = {
+        "constant": (np.abs(rng.standard_normal(5000)), np.ones(5000)),
+        "exact": (np.zeros(5000), np.ones(5000)),
+        "broken": (np.ones(5000), (rng.random(5000) < 0.9).astype(float)),  # one in ten deviations is 0
+    }
+    calibration = fit_calibration(scenes, kinds=(kind,))
+    assert np.isfinite(calibration.half_width_px(np.array([0.0, 0.5, 2.0]), 0.99)).all()
+
+
+def test_there_must_be_something_to_calibrate():
     with pytest.raises(FreqLFError, match="nearly all deviations are 0"):
-        fit_calibration({name: np.full(100, np.inf) for name in "ab"}, kinds=("levels",))
+        fit_calibration({name: (np.ones(100), np.zeros(100)) for name in "ab"}, kinds=("levels",))
 
 
 def test_written_and_read_again(tmp_path):
@@ -110,7 +152,9 @@ def test_one_scene_is_not_enough():
         ({"needed": [1.0, 2.0]}, "must be as many"),
         ({"gaussian": [1.0, 0.5], "needed": [1.0, 2.0]}, "increasing"),
         ({"needed": ["wide"]}, "is not a calibration"),
-        ({"needed": [-1.0]}, "positive"),
+        ({"needed": [-1.0]}, "increasing from 0"),
+        ({"predicted_px": [1.0]}, "predicted_px and typical_px"),
+        ({"gaussian": [], "needed": []}, "one knot"),
         ({"colour": 3}, "and nothing else"),
         ({"held_out_ece": 3}, "is not a calibration"),
     ],

@@ -59,12 +59,15 @@ def check_uncertainty(error_px: NDArray[np.floating], variance_px2: NDArray[np.f
 
 
 def standardize(error_px: NDArray[np.floating], variance_px2: NDArray[np.floating]) -> Values:
-    """|error| in predicted standard deviations; infinite where a deviation of 0 was promised and not kept."""
+    """|error| in predicted standard deviations."""
     error, variance = check_uncertainty(error_px, variance_px2)
-    deviation = np.sqrt(variance)
-    standard = np.full(error.shape, np.inf)
-    np.divide(np.abs(error), deviation, out=standard, where=deviation > 0)
-    standard[(deviation == 0) & (error == 0)] = 0.0
+    return divide_errors(np.abs(error), np.sqrt(variance))
+
+
+def divide_errors(error_px: NDArray[np.floating], unit_px: NDArray[np.floating]) -> Values:
+    """Absolute errors in units; infinite where a unit of 0 was promised and not kept."""
+    standard = np.where(error_px == 0, 0.0, np.inf)
+    np.divide(error_px, unit_px, out=standard, where=unit_px > 0)
     return standard
 
 

@@ -14,6 +14,7 @@ from freqlf.diagnostics import (
     UncertaintyScores,
     Values,
     calibration_error,
+    check_uncertainty,
     coverage_curve,
     score_uncertainty,
     sparsify,
@@ -200,7 +201,7 @@ def read_uncertainty(results: Results, truth: Truth) -> tuple[Values, Values] | 
         raise FreqLFError(f"{path} is {variance_px2.shape}, the ground truth {truth.scored.shape}; they must agree")
     error_px = truth.error_px(results.disparity_px(truth.name))[truth.scored]
     variances = variance_px2[truth.scored].astype(np.float64)
-    _naming(path, lambda: standardize(error_px, variances))  # refuses what no uncertainty can be
+    _naming(path, lambda: check_uncertainty(error_px, variances))
     return error_px, variances
 
 
@@ -214,12 +215,12 @@ def evaluate_spectrum(truth: Truth, prediction_px: NDArray[np.floating]) -> Spec
 
 def evaluate_uncertainty(error_px: Values, variance_px2: Values, calibration: Calibration | None = None) -> Uncertainty:
     """All measures of an uncertainty over some pixels."""
-    standard = standardize(error_px, variance_px2)
+    calibrated = None if calibration is None else calibration.standardize(error_px, np.sqrt(variance_px2))
     return Uncertainty(
         scores=score_uncertainty(error_px, variance_px2),
-        coverage=coverage_curve(standard),
+        coverage=coverage_curve(standardize(error_px, variance_px2)),
         sparsification=sparsify(error_px, variance_px2),
-        calibrated_coverage=None if calibration is None else coverage_curve(calibration.standardize(standard)),
+        calibrated_coverage=None if calibrated is None else coverage_curve(calibrated),
     )
 
 

@@ -146,7 +146,9 @@ def test_other_methods_are_ranked(golden, evaluate, tmp_path):
 
 
 def test_a_calibration_is_applied_to_the_intervals(golden, evaluate, tmp_path):
-    write_calibration(tmp_path / "c.json", Calibration("scale", (1.0,), (3.0,), ("x", "y"), {"scale": 0.1}))
+    write_calibration(
+        tmp_path / "c.json", Calibration("scale", needed=(3.0,), scenes=("x", "y"), held_out_ece={"scale": 0.1})
+    )
     code, _, _, out = evaluate("--split", "a,b", "--calibration", str(tmp_path / "c.json"))
     assert code == 0
     report = read_json(out)
@@ -193,7 +195,7 @@ def test_published_scores_of_the_additional_scenes_have_columns_of_their_own(mak
 
 
 def test_figures_are_drawn(golden, evaluate, tmp_path):
-    write_calibration(tmp_path / "c.json", Calibration("scale", (1.0,), (2.0,)))
+    write_calibration(tmp_path / "c.json", Calibration("scale", needed=(2.0,)))
     code, output, _, out = evaluate("--split", "all", "--figures", "--calibration", str(tmp_path / "c.json"))
     assert code == 0
     names = sorted(path.name for path in (out / "figures").iterdir())

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import tyro
 
 from freqlf.calibration import KINDS, fit_calibration, write_calibration
 from freqlf.commands.evaluate import choose_scenes
-from freqlf.diagnostics import standardize
 from freqlf.errors import FreqLFError
 from freqlf.evaluation import load_truth, read_uncertainty
 from freqlf.metrics import DEFAULT_BORDER_PX
@@ -34,13 +34,14 @@ def run(
         border: Pixels left out along the edge.
     """
     results = Results(from_)
-    standard_errors = {}
+    pixels = {}
     for scene in show_progress(choose_scenes(data, split), "reading"):
-        pixels = read_uncertainty(results, load_truth(scene, border))
-        if pixels is None:
+        found = read_uncertainty(results, load_truth(scene, border))
+        if found is None:
             raise FreqLFError(f"{results.variance_file(scene.name)} is not there; calibration needs a variance map")
-        standard_errors[scene.name] = standardize(*pixels)
-    calibration = fit_calibration(standard_errors)
+        error_px, variance_px2 = found
+        pixels[scene.name] = (error_px, np.sqrt(variance_px2))
+    calibration = fit_calibration(pixels)
     write_calibration(out, calibration)
     tried = ", ".join(f"{kind} {calibration.held_out_ece[kind]:.3f}" for kind in KINDS)
     print(f"coverage ECE on scenes left out of the fit: {tried}")
