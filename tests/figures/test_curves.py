@@ -2,16 +2,18 @@ import numpy as np
 import pytest
 from clipping import assert_nothing_is_clipped
 
+from freqlf.data.splits import GROUPS
 from freqlf.diagnostics import LEVELS, sparsify
 from freqlf.figures.curves import draw_coverage, draw_profiles, draw_sparsification
 
 LEVEL = np.array(LEVELS)
+NAMES = GROUPS["additional"]
 
 
 @pytest.mark.parametrize("count", [1, 4, 16])
 def test_coverage_is_drawn_against_the_level(count):
-    curves = {f"scene{i}": LEVEL ** (1 / (i + 1)) for i in range(count)}
-    figure = draw_coverage(curves, {"scene0": LEVEL}, "coverage of intervals")
+    curves = {name: LEVEL ** (1 / (i + 1)) for i, name in enumerate(NAMES[:count])}
+    figure = draw_coverage(curves, {NAMES[0]: LEVEL}, "coverage of intervals")
     assert_nothing_is_clipped(figure)
     (axes,) = figure.axes
     assert len(axes.lines) == 1 + count + 1  # the diagonal, the scenes, and what is calibrated
@@ -24,10 +26,11 @@ def test_coverage_is_drawn_against_the_level(count):
 @pytest.mark.parametrize("count", [1, 4, 16])
 def test_sparsification_curves_come_with_their_oracle(count):
     error = np.random.default_rng(0).random(500)
-    figure = draw_sparsification({f"scene{i}": sparsify(error, error) for i in range(count)}, "sparsification")
+    figure = draw_sparsification({name: sparsify(error, error) for name in NAMES[:count]}, "sparsification")
     assert_nothing_is_clipped(figure)
     (axes,) = figure.axes
     assert len(axes.lines) == 2 * count
+    assert len({line.get_color() for line in axes.lines}) == count
 
 
 def test_profiles_of_methods_share_axes():

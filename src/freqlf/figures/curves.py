@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -38,7 +39,7 @@ def draw_coverage(curves: Mapping[str, Curve], calibrated: Mapping[str, Curve], 
         figure, axes = _new_axes(3.1)
         axes.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":", label="ideal")
         for number, (name, covered) in enumerate(curves.items()):
-            colour = f"C{number % 10}"
+            colour = _colour(number, len(curves))
             axes.plot(LEVELS, covered, color=colour, label=name)
             if name in calibrated:
                 axes.plot(LEVELS, calibrated[name], color=colour, linestyle="--", linewidth=1.0)
@@ -48,7 +49,7 @@ def draw_coverage(curves: Mapping[str, Curve], calibrated: Mapping[str, Curve], 
         axes.grid(alpha=0.25, linewidth=0.4)
         heading = f"{title}; dashed: calibrated" if calibrated else title
         label(axes, heading, "level of the interval", "share of pixels inside")
-        _add_legend(figure, axes, len(curves) + 1)
+        _add_legend(figure, axes)
     return figure
 
 
@@ -57,14 +58,14 @@ def draw_sparsification(curves: Mapping[str, Sparsification], title: str) -> Fig
     with paper_style():
         figure, axes = _new_axes(2.6)
         for number, (name, curve) in enumerate(curves.items()):
-            colour = f"C{number % 10}"
+            colour = _colour(number, len(curves))
             axes.plot(curve.removed, curve.by_variance, color=colour, label=f"{name}, AUSE {curve.ause():.3f}")
             axes.plot(curve.removed, curve.oracle, color=colour, linestyle="--", linewidth=0.8)
         axes.set_xlim(0, 1)
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.25, linewidth=0.4)
         label(axes, f"{title}; dashed: oracle", "share of pixels removed", "mean error, relative to all")
-        _add_legend(figure, axes, len(curves))
+        _add_legend(figure, axes)
     return figure
 
 
@@ -73,11 +74,18 @@ def _new_axes(height_inches: float) -> tuple[Figure, Axes]:
     return figure, figure.add_subplot()
 
 
-def _add_legend(figure: Figure, axes: Axes, entries: int) -> None:
-    """Inside where few curves leave room, else below in columns."""
-    if entries <= 6:
+def _colour(number: int, count: int) -> tuple[float, ...]:
+    """Of curve `number` of `count`; up to twenty are told apart."""
+    palette = matplotlib.colormaps["tab10" if count <= 10 else "tab20"]
+    return palette(number % palette.N)
+
+
+def _add_legend(figure: Figure, axes: Axes) -> None:
+    """Inside where few curves leave room, else below in as many columns as fit."""
+    labels = axes.get_legend_handles_labels()[1]
+    if len(labels) <= 6:
         axes.legend(frameon=False)
         return
-    rows = -(-entries // 3)
-    figure.set_figheight(figure.get_figheight() + 0.13 * rows)
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, columnspacing=1.0, handlelength=1.4)
+    columns = 3 if max(map(len, labels)) <= 12 else 2
+    figure.set_figheight(figure.get_figheight() + 0.13 * -(-len(labels) // columns))
+    figure.legend(loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.0, handlelength=1.4)
