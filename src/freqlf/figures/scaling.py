@@ -18,8 +18,8 @@ def draw_scaling(measured: Sequence[Growth], published: Sequence[Growth]) -> Fig
         time_axes, memory_axes = figure.subplots(1, 2)
         _draw_panel(time_axes, measured, published, lambda cost: cost.mean_s)
         _draw_panel(memory_axes, measured, published, lambda cost: cost.peak_mb)
-        label(time_axes, "time", "image", "seconds")
-        label(memory_axes, "peak memory", "image", "MB")
+        label(time_axes, "time", "pixels N", "seconds")
+        label(memory_axes, "peak memory", "pixels N", "MB")
         handles, names = time_axes.get_legend_handles_labels()
         figure.legend(handles, names, loc="outside lower center", ncols=2, frameon=False)
     return figure
