@@ -96,7 +96,8 @@ def describe_hardware(device: str) -> str:
 
     if device == "cuda":
         return str(torch.cuda.get_device_name())
-    return f"{describe_run()['cpu']}, {torch.get_num_threads()} threads"
+    threads = torch.get_num_threads()
+    return f"{describe_run()['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def write_results(
