@@ -23,6 +23,7 @@ from freqlf.config import EPI_LINES
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LightField
 from freqlf.nn.aligned import AlignedFreqLF
+from freqlf.nn.denormals import flush_denormals
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
@@ -80,6 +81,7 @@ class Estimator:
         """Where the estimate is computed: where the model's weights are."""
         return torch.device("cpu") if self.model is None else next(self.model.parameters()).device
 
+    @flush_denormals()
     @torch.inference_mode()
     def __call__(self, light_field: LightField, tile_px: int | None = None) -> Estimate:
         """Estimate the central view's disparity; `tile_px` overrides what memory allows."""

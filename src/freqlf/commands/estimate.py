@@ -74,7 +74,6 @@ def run(
 
     if threads is not None:
         torch.set_num_threads(threads)
-    torch.set_flush_denormal(True)  # before any worker thread starts, so that all of them do
     estimator = load_estimator(model or DEFAULT_MODEL, memory_bytes)
     request = Request(format, reading, shear, refocus, all_in_focus, overwrite)
     failures = 0
