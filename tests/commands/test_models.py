@@ -5,14 +5,19 @@ import pytest
 
 from freqlf.cli import main
 from freqlf.config import PRESETS
+from freqlf.weights.registry import WEIGHTS
 
 
-def test_models_lists_every_preset(capsys: pytest.CaptureFixture[str]) -> None:
+def test_models_lists_every_preset_and_all_weights(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    presets, _, weights = capsys.readouterr().out.partition("see the whole field.")
     for name in PRESETS:
-        (row,) = [line for line in lines if f" {name} " in line]
+        (row,) = [line for line in presets.splitlines() if f" {name} " in line]
         assert row.rstrip(" │|").endswith("yes" if "plus" in name else "no")
+    for name, entry in WEIGHTS.items():
+        (row,) = [line for line in weights.splitlines() if f" {name} " in line]
+        assert f"{entry.scores['mean'][0]:.2f}" in row
+        assert entry.licence in row
 
 
 def test_bench_prints_ratios_and_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
