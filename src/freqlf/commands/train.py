@@ -83,7 +83,7 @@ def run(
         device: Where to compute; auto takes CUDA if there is any.
         threads: CPU threads per process; 0 leaves it to PyTorch.
         loaders: Threads that prepare batches; by default 0 on a CPU and 4 beside a GPU.
-        compile: Use torch.compile for the Fourier-local layers; takes a minute at first, pays off in long runs on GPUs.
+        compile: Use torch.compile for the Fourier-local layers; meant for long runs on GPUs.
         tensorboard: Write events for TensorBoard, if it is installed.
         wandb: Log to Weights & Biases, if it is installed.
         changes: Settings that differ from the recipe's.
