@@ -3,10 +3,10 @@
 Convolutions and warps need a margin around a tile. The Fourier branch needs a few coefficients of the whole
 field, and those of tiles add up to them; channel reweighting needs sums over the field. So nothing is
 approximated or blended: tiles give what the whole image gives, up to rounding. What is held for all of the image
-is two latent fields, the views and a few maps.
+is one latent field, the views and a few maps.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 import torch.nn.functional as F
@@ -24,7 +24,7 @@ from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
 from freqlf.nn.model import FreqLF
 from freqlf.nn.slope import estimate_slope
-from freqlf.nn.tiles import split_into_tiles
+from freqlf.nn.tiles import Tile, split_into_tiles
 
 # Turns the mixture of a tile (B, K, h, w) into the maps to keep of it, (B, maps, h, w).
 Reader = Callable[[Mixture], Tensor]
@@ -62,13 +62,15 @@ def stream_epi(model: FreqLF, stacks: Mapping[str, Tensor], read: Reader, tile_p
         tile.of(features).copy_(tile.inside(outer).of(projected))
     if isinstance(encoder.reweight, SqueezeExcitation):
         features.mul_(encoder.reweight.factors(features.mean(dim=(2, 3)))[:, :, None, None])
-    field = new_field(features, model.lift.out_channels)
+    # The lift is pointwise: of as many channels as the features have, its result can take their place.
+    is_wider = model.lift.out_channels != encoder.channels
+    field = new_field(features, model.lift.out_channels) if is_wider else features
     for tile in split_into_tiles(H, W, tile_px):
         tile.of(field).copy_(model.lift(tile.of(features)))
     del features
     for layer in model.layers:
         assert isinstance(layer, HybridLayer)
-        field = stream_layer(layer, field, tile_px)
+        stream_layer(layer, field, tile_px)
     return stream_decoder(model.decoder, field, None, read, tile_px)
 
 
@@ -88,7 +90,7 @@ def _stream_pass(
     field = _stream_encoder(refine.encoder, half_lines, hypotheses_px, refine.relative_px, tile_px)
     for layer in refine.layers:
         assert isinstance(layer, HybridLayer)
-        field = stream_layer(layer, field, tile_px)
+        stream_layer(layer, field, tile_px)
     anchors_px = hypotheses_px[:, : refine.decoder.components]
     return stream_decoder(refine.decoder, field, anchors_px, read, tile_px, activation=F.gelu)
 
@@ -116,8 +118,8 @@ def _stream_encoder(
     return field
 
 
-def stream_layer(layer: HybridLayer, field: Tensor, tile_px: int | None) -> Tensor:
-    """The layer's output for the whole field."""
+def stream_layer(layer: HybridLayer, field: Tensor, tile_px: int | None) -> None:
+    """Put the layer's output for the whole field in the field's place."""
     H, W = field.shape[-2:]
     fourier = layer.fourier
     coefficients = None
@@ -129,17 +131,41 @@ def stream_layer(layer: HybridLayer, field: Tensor, tile_px: int | None) -> Tens
             coefficients = part if coefficients is None else coefficients.add_(part)
         assert coefficients is not None
         coefficients = fourier.mix(coefficients, H, W)
-    result = torch.empty_like(field)
-    for tile in split_into_tiles(H, W, tile_px):
-        outer = tile.grown(1, H, W)
-        inner = tile.inside(outer)
-        update = _contiguous(inner.of(layer.convolve(layer.activate(outer.of(field)))))
+    for tile, activated in _activate_before_writing(layer, field, tile_px):
+        inner = tile.inside(tile.grown(1, H, W))
+        update = _contiguous(inner.of(layer.convolve(activated)))
         if fourier is not None and coefficients is not None:
             fourier.synthesise(
                 coefficients, tile.y, tile.x, tile.height, tile.width, H, W, channels_last=True, onto=update
             )
-        tile.of(result).copy_(layer.finish(tile.of(field), update))
-    return result
+        tile.of(field).copy_(layer.finish(tile.of(field), update))
+
+
+def _activate_before_writing(layer: HybridLayer, field: Tensor, tile_px: int | None) -> Iterator[tuple[Tile, Tensor]]:
+    """Tiles to overwrite one after the other, each with what the layer's branches see of it and of a pixel around it.
+
+    A tile's neighbours above and to its left have been overwritten when it is its turn; the row and the column of
+    theirs that it needs are kept aside.
+    """
+    H, W = field.shape[-2:]
+    above = below = torch.empty_like(field[..., :1, :])  # last rows of the tiles above, and of those that come next
+    left = field[..., :1]
+    for tile in split_into_tiles(H, W, tile_px):
+        outer = tile.grown(1, H, W)
+        inner = tile.inside(outer)
+        activated = layer.activate(outer.of(field))
+        if not layer.residual:  # it is the field itself then
+            activated = activated.clone(memory_format=torch.channels_last)
+        if tile.x == 0:
+            above, below = below, torch.empty_like(above)
+        if tile.y > 0:
+            activated[..., :1, :] = above[..., outer.x : outer.x + outer.width]
+        if tile.x > 0:
+            activated[..., inner.y : inner.y + tile.height, :1] = left
+        own = inner.of(activated)
+        below[..., tile.x : tile.x + tile.width] = own[..., -1:, :]
+        left = own[..., -1:].clone()
+        yield tile, activated
 
 
 def stream_decoder(
