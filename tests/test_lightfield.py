@@ -152,6 +152,21 @@ def test_views_are_kept_and_protected(render_plane):
         field.view(0, 0)[0, 0] = 0
 
 
+def test_forgotten_views_are_read_again(tmp_path):
+    path = tmp_path / "view.png"
+    write_image(path, np.full((8, 9, 3), 51, np.uint8))
+    field = LightField(3, 3, {(1, 1): path, (0, 0): path})
+    shown = field.flipped_horizontally().sheared(0.0)
+    shown.view(1, 1)
+    write_image(path, np.full((8, 9, 3), 102, np.uint8))
+    assert np.all(shown.view(1, 1) == np.float32(0.2))  # kept, here and in the light field it was derived from
+    assert np.all(field.view(1, 1) == np.float32(0.2))
+    shown.forget(1, 1)
+    shown.forget(0, 2)  # nobody has asked for it yet
+    assert np.all(shown.view(1, 1) == np.float32(0.4))
+    assert np.all(field.view(1, 1) == np.float32(0.4))
+
+
 def test_protecting_views_leaves_the_callers_array_alone(render_plane):
     array = render_plane(0.5)
     LightField.from_array(array).horizontal_stack()

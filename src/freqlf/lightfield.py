@@ -49,7 +49,7 @@ class ViewSource(Protocol):
 
 
 class LightField:
-    """A grid of views, each (H, W, 3) float32 in [0, 1], read when first asked for and then kept.
+    """A grid of views, each (H, W, 3) float32 in [0, 1], read when first asked for and then kept until `forget`.
 
     Views may be missing as long as nobody asks for them. Transformations (`crop`, `sheared`, ...) return new light
     fields that compute only those views that are asked for.
@@ -116,21 +116,27 @@ class LightField:
 
     def view(self, u: int, v: int) -> View:
         """The pixels (H, W, 3) of view (u, v). Do not write into them: they are shared."""
-        if (u, v) not in self._views:
+        pixels = self._views.get((u, v))
+        if pixels is None:
             if not (0 <= u < self.rows and 0 <= v < self.columns):
                 raise FreqLFError(f"view ({u}, {v}) is outside the grid of {self.rows} x {self.columns} views")
             if not self._source.has(u, v):
                 raise FreqLFError(f"view ({u}, {v}) is missing: {self._source.name(u, v)} is not there")
-            self._views[u, v] = self._checked(u, v, self._source.read(u, v))
-        return self._views[u, v]
+            pixels = self._views[u, v] = self._checked(u, v, self._source.read(u, v))
+        return pixels
+
+    def forget(self, u: int, v: int) -> None:
+        """Keep the pixels of view (u, v) no longer, nor those it was derived from; it is read again if asked for."""
+        self._views.pop((u, v), None)
+        if isinstance(self._source, _DerivedViews):
+            self._source.forget(u, v)
 
     def _checked(self, u: int, v: int, pixels: View) -> View:
         height, width = pixels.shape[:2]
         if height < 2 or width < 2:
             name = self._source.name(u, v)
             raise FreqLFError(f"{name} has {width} x {height} pixels; disparity needs views of at least 2 x 2")
-        if self._views:
-            other, reference = next(iter(self._views.items()))
+        for other, reference in list(self._views.items())[:1]:  # a list: other threads may be adding views
             if reference.shape != pixels.shape:
                 raise FreqLFError(
                     f"all views must have one size, but {self._source.name(u, v)} has {width} x {height} pixels "
@@ -308,6 +314,9 @@ class _DerivedViews:
 
     def name(self, u: int, v: int) -> str:
         return self._parent._source.name(*self._locate(u, v))
+
+    def forget(self, u: int, v: int) -> None:
+        self._parent.forget(*self._locate(u, v))
 
     def read(self, u: int, v: int) -> View:
         parent_u, parent_v = self._locate(u, v)
