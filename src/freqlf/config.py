@@ -84,6 +84,8 @@ class PassConfig:
         windows_px: sides of the neighbourhoods whose nearest and farthest surfaces become hypotheses.
         relative_px: distances from the estimate at which matching costs are evaluated. Not empty means that
             disparities are enumerated, so it stays empty in the base model.
+        shared_channels: width of a first layer that all half-lines share; 0 for none.
+        dilations: distance between the taps of each layer's 3x3 kernel; empty for 1 in all of them.
     """
 
     channels: int = 48
@@ -92,9 +94,15 @@ class PassConfig:
     stem_channels: int = 64
     windows_px: tuple[int, ...] = (11, 31)
     relative_px: tuple[float, ...] = ()
+    shared_channels: int = 0
+    dilations: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "modes", "stem_channels")
+        if self.shared_channels < 0:
+            raise FreqLFError(f"shared_channels must be at least 0, not {self.shared_channels}")
+        if self.dilations and (len(self.dilations) != self.layers or min(self.dilations) < 1):
+            raise FreqLFError(f"dilations must be {self.layers} numbers of at least 1, not {self.dilations}")
         if not self.windows_px or any(window < 3 or window % 2 == 0 for window in self.windows_px):
             raise FreqLFError(f"windows_px must be odd numbers of at least 3, not {self.windows_px}")
 
@@ -145,14 +153,17 @@ PRESETS: dict[str, ModelConfig] = {
     ),
     "freqlf-small": AlignedConfig(
         lines=EPI_LINES,
-        passes=(PassConfig(channels=32, layers=3), PassConfig(windows_px=(7, 21))),
+        passes=(
+            PassConfig(channels=32, layers=3, shared_channels=16),
+            PassConfig(windows_px=(7, 21), shared_channels=16),
+        ),
         components=7,
     ),
     "freqlf-plus-small": AlignedConfig(
         lines=STAR_LINES,
         passes=(
-            PassConfig(channels=32, layers=3),
-            PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25)),
+            PassConfig(channels=32, layers=3, shared_channels=16),
+            PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),
         ),
         components=7,
     ),

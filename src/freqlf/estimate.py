@@ -104,7 +104,7 @@ class Estimator:
         half_lines = HalfLines.from_stacks(stacks, self.lines)
         stacks.clear()  # the views are packed now; do not hold them twice
         if self.model is None:
-            return estimate_slope(half_lines, SlopeOptions(), tile_px)
+            return estimate_slope(half_lines, SlopeOptions(), tile_px).slope_px
         return stream_aligned(self.model, half_lines, _read_maps, tile_px)
 
 

@@ -33,7 +33,7 @@ def find_middle_disparity_px(half_lines: HalfLines, reach_px: float = 32.0) -> f
 def _cost(level: HalfLines, disparity: float) -> Tensor:
     """Mean absolute residual (B, 1, h, w) at one disparity in the level's pixels."""
     everywhere = torch.full_like(level.centre[:, :1], disparity)
-    return level.costs(level.residuals(everywhere)).mean(dim=1, keepdim=True)
+    return level.costs(everywhere).mean(dim=1, keepdim=True)
 
 
 def choose_shear_px(middle_px: float, tolerance_px: float = TOLERANCE_PX) -> float:

@@ -2,13 +2,13 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.lightfield import LightField
+from freqlf.lightfield import LINES, LightField
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.slope import SlopeOptions, estimate_slope
 
 
 def slope_of(stacks: dict[str, torch.Tensor], lines: tuple[str, ...] = ("horizontal", "vertical")) -> torch.Tensor:
-    return estimate_slope(HalfLines.from_stacks(stacks, lines), SlopeOptions())
+    return estimate_slope(HalfLines.from_stacks(stacks, lines), SlopeOptions()).slope_px
 
 
 @pytest.mark.parametrize("disparity_px", [-1.8, -0.4, 0.0, 1.1, 2.3])
@@ -46,8 +46,25 @@ def test_tiny_images_use_the_finest_scale_only(plane_stacks) -> None:
 @pytest.mark.parametrize("tile_px", [7, 16, 100])
 def test_tiles_change_nothing(plane_stacks, tile_px: int) -> None:
     half_lines = HalfLines.from_stacks(plane_stacks(0.7, height=41, width=52), ["horizontal", "vertical"])
-    whole = estimate_slope(half_lines, SlopeOptions())
-    assert torch.allclose(estimate_slope(half_lines, SlopeOptions(), tile_px), whole, atol=1e-5)
+    whole, tiled = (estimate_slope(half_lines, SlopeOptions(), side_px) for side_px in (None, tile_px))
+    assert torch.allclose(tiled.slope_px, whole.slope_px, atol=1e-5)
+    assert torch.allclose(tiled.support_px, whole.support_px, atol=1e-5)
+
+
+def test_surfaces_without_texture_take_the_slope_of_their_surroundings(plane_stacks) -> None:
+    stacks = plane_stacks(1.5, rows=9, columns=9, height=160, width=160)
+    y, x = torch.arange(160.0)[:, None], torch.arange(160.0)[None, :]
+    for name, stack in stacks.items():  # a patch of one grey, that lies in the plane
+        for place, step in enumerate(range(-4, 5)):
+            du, dv = LINES[name]
+            patch = ((y + 1.5 * du * step - 80).abs() < 20) & ((x + 1.5 * dv * step - 80).abs() < 20)
+            stack[:, place, :, patch] = 0.5
+    field = estimate_slope(HalfLines.from_stacks(stacks, ("horizontal", "vertical")), SlopeOptions())
+    assert field.support_px.shape == (1, 1, 160, 160)
+    assert (field.support_px - 1.5)[..., 70:90, 70:90].abs().max() < 0.15
+    noise = {name: stack + 0.01 * torch.randn(stack.shape) for name, stack in stacks.items()}
+    noisy = estimate_slope(HalfLines.from_stacks(noise, ("horizontal", "vertical")), SlopeOptions())
+    assert (noisy.support_px - 1.5)[..., 70:90, 70:90].abs().max() < 0.5
 
 
 def test_options_are_checked() -> None:

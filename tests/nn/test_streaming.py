@@ -12,8 +12,16 @@ from freqlf.nn.streaming import stream_aligned, stream_epi, stream_layer
 SMALL = AlignedConfig(
     lines=STAR_LINES,
     passes=(
-        PassConfig(channels=16, layers=1, modes=4, stem_channels=16),
-        PassConfig(channels=16, layers=2, modes=4, stem_channels=16, windows_px=(7, 21), relative_px=(-0.2, 0.2)),
+        PassConfig(channels=16, layers=1, modes=4, stem_channels=16, shared_channels=8),
+        PassConfig(
+            channels=16,
+            layers=2,
+            modes=4,
+            stem_channels=16,
+            windows_px=(7, 21),
+            relative_px=(-0.2, 0.2),
+            dilations=(1, 4),
+        ),
     ),
     components=7,
     reference_px=32,
@@ -50,10 +58,10 @@ def test_the_papers_model_is_the_same_in_tiles(plane_stacks, component: str | No
 
 
 @pytest.mark.parametrize("field", ["index", "frequency"])
-@pytest.mark.parametrize("residual", [False, True])
-def test_layers_are_the_same_in_tiles(field: str, residual: bool) -> None:
+@pytest.mark.parametrize(("residual", "dilation"), [(False, 1), (True, 1), (True, 3)])
+def test_layers_are_the_same_in_tiles(field: str, residual: bool, dilation: int) -> None:
     torch.manual_seed(0)
-    layer = HybridLayer(8, (6, 6), residual=residual, field=field, reference_px=(24, 24))
+    layer = HybridLayer(8, (6, 6), residual=residual, field=field, reference_px=(24, 24), dilation=dilation)
     z = torch.randn(2, 8, 45, 38).contiguous(memory_format=torch.channels_last)
     with torch.inference_mode():
         whole = layer(z)

@@ -86,7 +86,7 @@ def check_consistency(light_field: LightField, settle_sign: bool = True) -> Cons
 
     errors: dict[tuple[bool, bool], float] = {}  # (swapped, opposed) to the unexplained part
     for swapped, (across, down) in lines.items():
-        slope_across, slope_down = (estimate_slope(line, SlopeOptions()) for line in (across, down))
+        slope_across, slope_down = (estimate_slope(line, SlopeOptions()).slope_px for line in (across, down))
         for opposed, sign in ((False, 1.0), (True, -1.0)):
             left = _difference(across, sign * slope_down) + _difference(down, sign * slope_across)
             errors[swapped, opposed] = left / still
@@ -135,7 +135,7 @@ def _difference(line: HalfLines, disparity_px: Tensor | float) -> float:
     """Mean absolute difference between the centre and the views warped to it."""
     if isinstance(disparity_px, float):
         return float((line.views - line.centre[:, None]).abs().mean())
-    return float(line.residuals(disparity_px).abs().mean())
+    return float(line.costs(disparity_px).mean())
 
 
 def _motion_px(lines: tuple[HalfLines, HalfLines], still: float) -> float:
@@ -152,12 +152,12 @@ def _sign_of_occlusions(lines: HalfLines) -> int:
     Near an edge of the disparity, each pixel belongs to the surface that explains it better in the better half of the
     views. For a hidden surface the other half does worse, and that half lies towards the surface that hides it.
     """
-    slope_px = estimate_slope(lines, SlopeOptions())
+    slope_px = estimate_slope(lines, SlopeOptions()).slope_px
     largest_px, smallest_px = local_maximum(slope_px, _EDGE_WINDOW_PX), local_minimum(slope_px, _EDGE_WINDOW_PX)
     farthest_px = torch.maximum(largest_px.abs(), smallest_px.abs()) * max(map(abs, lines.steps))
     near_edge = ((largest_px - smallest_px) > _EDGE_PX)[:, 0] & _is_inside(farthest_px)[:, 0]
-    costs = {True: box_mean(lines.costs(lines.residuals(largest_px)), 3)}  # by whether of the larger disparity
-    costs[False] = box_mean(lines.costs(lines.residuals(smallest_px)), 3)
+    costs = {True: box_mean(lines.costs(largest_px), 3)}  # by whether of the larger disparity
+    costs[False] = box_mean(lines.costs(smallest_px), 3)
     rise_x, rise_y = _rise(box_mean(slope_px, _EDGE_WINDOW_PX))
 
     asymmetry = {}

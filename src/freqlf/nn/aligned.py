@@ -7,6 +7,7 @@ views per axis, and shearing the light field shears the estimate along.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -22,7 +23,6 @@ from freqlf.nn.evidence import (
     gather_evidence,
     surround,
 )
-from freqlf.nn.filters import box_mean
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
@@ -30,17 +30,48 @@ from freqlf.nn.scale import gelu, scale_weights
 from freqlf.nn.slope import SlopeOptions, estimate_slope
 from freqlf.nn.tiles import Tile
 
-# Side of the window whose mean slope is the first pass's alternative hypothesis: what the surroundings say.
-COARSE_WINDOW_PX = 15
 # Components within this distance of the heaviest one are the same surface.
 SURFACE_RADIUS_PX = 0.3
 
 
-class HalfLineEncoder(nn.Module):
-    """Evidence to features (B, channels, H, W): a pointwise layer, a 3x3 layer, channel reweighting."""
+class EvidenceCounts(NamedTuple):
+    """Channels of evidence: `context` ones, and `per_half_line` for each of the half-lines."""
 
-    def __init__(self, inputs: int, stem_channels: int, channels: int, *, squeeze: bool) -> None:
+    context: int
+    half_lines: int
+    per_half_line: int
+
+
+def count_evidence(lines: int, windows_px: Sequence[int], relative_px: Sequence[float]) -> EvidenceCounts:
+    """The inputs of a `HalfLineEncoder`; each line has two half-lines."""
+    hypotheses = count_hypotheses(windows_px)
+    return EvidenceCounts(
+        count_context_channels(hypotheses), 2 * lines, count_half_line_channels(hypotheses, relative_px)
+    )
+
+
+class HalfLineEncoder(nn.Module):
+    """Evidence to features (B, channels, H, W): a pointwise layer, a 3x3 layer, channel reweighting.
+
+    shared_channels: all half-lines first go through one pointwise layer of so many channels, the same for each of
+        them; 0 leaves that out.
+    """
+
+    def __init__(
+        self,
+        counts: EvidenceCounts,
+        stem_channels: int,
+        channels: int,
+        *,
+        squeeze: bool,
+        shared_channels: int = 0,
+    ) -> None:
         super().__init__()
+        self.share: nn.Conv2d | None = None
+        if shared_channels:
+            self.share = nn.Conv2d(counts.per_half_line, shared_channels, 1)
+            scale_weights(self.share, gain=2.0, after_gelu=False)
+        inputs = counts.context + counts.half_lines * (shared_channels or counts.per_half_line)
         self.read = nn.Conv2d(inputs, stem_channels, 1)
         self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
         # Evidence has about half of unit scale, and the reweighting starts around one half.
@@ -55,15 +86,12 @@ class HalfLineEncoder(nn.Module):
 
     def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
         """Features before the reweighting; with `window`, of that part of the evidence only."""
-        inputs = torch.cat((evidence.context, evidence.half_lines.flatten(1, 2)), dim=1)
-        inputs = (inputs if window is None else window.of(inputs)).contiguous(memory_format=torch.channels_last)
-        return self.look(gelu(self.read(inputs)))
-
-
-def count_evidence_channels(lines: int, windows_px: Sequence[int], relative_px: Sequence[float]) -> int:
-    """The inputs of a `HalfLineEncoder`; each line has two half-lines."""
-    hypotheses = count_hypotheses(windows_px)
-    return count_context_channels(hypotheses) + 2 * lines * count_half_line_channels(hypotheses, relative_px)
+        context, half_lines = evidence if window is None else (window.of(part) for part in evidence)
+        if self.share is not None:
+            B, J = half_lines.shape[:2]
+            half_lines = gelu(self.share(half_lines.flatten(0, 1))).unflatten(0, (B, J))
+        inputs = torch.cat((context, half_lines.flatten(1, 2)), dim=1)
+        return self.look(gelu(self.read(inputs.contiguous(memory_format=torch.channels_last))))
 
 
 class RefinementPass(nn.Module):
@@ -116,8 +144,7 @@ class AlignedFreqLF(nn.Module):
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
         """The mixtures of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
-        estimate_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
-        alternative_px = box_mean(estimate_px, COARSE_WINDOW_PX)
+        estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
         mixtures: list[Mixture] = []
         for index, refine in enumerate(self.passes):
             is_last = index == len(self.passes) - 1

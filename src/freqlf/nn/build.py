@@ -5,7 +5,7 @@ from dataclasses import asdict
 import torch
 
 from freqlf.config import AlignedConfig, EpiConfig, ModelConfig, PassConfig
-from freqlf.nn.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence_channels
+from freqlf.nn.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence
 from freqlf.nn.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.model import FreqLF, build_paper_model
@@ -41,8 +41,13 @@ def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
 
 def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     switches = config.switches
-    inputs = count_evidence_channels(len(config.lines), one.windows_px, one.relative_px)
-    encoder = HalfLineEncoder(inputs, one.stem_channels, one.channels, squeeze=switches.squeeze)
+    encoder = HalfLineEncoder(
+        count_evidence(len(config.lines), one.windows_px, one.relative_px),
+        one.stem_channels,
+        one.channels,
+        squeeze=switches.squeeze,
+        shared_channels=one.shared_channels,
+    )
     layers = _build_layers(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
@@ -71,8 +76,9 @@ def _build_layers(config: AlignedConfig, one: PassConfig) -> list[HybridLayer]:
             residual=True,
             field=config.field,
             reference_px=_square(config.reference_px),
+            dilation=dilation,
         )
-        for _ in range(one.layers)
+        for dilation in one.dilations or (1,) * one.layers
     ]
 
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from freqlf.nn.filters import box_mean, local_maximum, local_minimum
-from freqlf.nn.halflines import HalfLines, spatial_gradient
+from freqlf.nn.halflines import HalfLines, average_parts, spatial_gradient
 
 
 def count_hypotheses(windows_px: Sequence[int]) -> int:
@@ -52,8 +52,8 @@ def count_context_channels(hypotheses: int) -> int:
 
 
 def count_half_line_channels(hypotheses: int, relative_px: Sequence[float]) -> int:
-    """Costs of hypotheses and relative disparities, costs of near and far views, offset and its certainty."""
-    return hypotheses + len(relative_px) + 2 + 2
+    """Two costs of each hypothesis, one of each relative disparity, of near and far views, and three more."""
+    return 2 * hypotheses + len(relative_px) + 2 + 3
 
 
 @torch.no_grad()
@@ -63,38 +63,49 @@ def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: S
     relative_px adds the cost curve around the estimate at these distances from it. It stays empty in models
     that must not enumerate disparities.
     """
-    estimate_px, others_px = hypotheses_px[:, :1], hypotheses_px[:, 1:]
-    residuals = half_lines.residuals(estimate_px)
-    costs = [half_lines.costs(residuals)]
-    for other_px in (*others_px.split(1, dim=1), *(estimate_px + offset for offset in relative_px)):
-        costs.append(half_lines.costs(half_lines.residuals(other_px)))
-    costs += _costs_near_and_far(half_lines, residuals)
+    measurements: list[Tensor] = []  # B, J, H, W each
+    for index, hypothesis_px in enumerate(hypotheses_px.split(1, dim=1)):
+        measurements += _compare(half_lines, hypothesis_px, is_estimate=index == 0)
+    estimate_px = hypotheses_px[:, :1]
+    for offset_px in relative_px:
+        measurements.append(_compress(half_lines.costs(estimate_px + offset_px)))
 
     # The offset that each half-line would like best, and how sure it is.
-    numerators, denominators = (box_mean(part, 3) for part in half_lines.normal_equations(residuals))
-    offsets = torch.tanh(4 * numerators / (denominators + 0.02))
-    certainty = 0.25 * torch.log(denominators + 0.01)
-    measurements = [*(_compress(cost) for cost in costs), offsets, certainty]
+    numerators, denominators = (box_mean(part, 3) for part in half_lines.normal_equations(estimate_px))
+    measurements.append(torch.tanh(4 * numerators / (denominators + 0.02)))
+    measurements.append(0.25 * torch.log(denominators + 0.01))
     return Evidence(_describe_context(half_lines.centre, hypotheses_px), torch.stack(measurements, dim=2))
 
 
 def _compress(cost: Tensor) -> Tensor:
     """To about [-1, 1.5] on a logarithmic scale: in dark or flat places small differences decide as well."""
-    return 0.5 * torch.log(cost + 0.003) + 1.9
+    return cost.add(0.003).log_().mul_(0.5).add_(1.9)
 
 
-def _costs_near_and_far(half_lines: HalfLines, residuals: Tensor) -> list[Tensor]:
-    """Costs of the inner and of the outer views of each half-line: near an edge, the outer ones fail first."""
-    near, far = [], []
-    magnitude = residuals.abs()
-    for part in half_lines.slices:
-        views = magnitude[:, part]
-        if half_lines.steps[part][0] < 0:
-            views = views.flip(1)  # from the centre outwards
-        half = (views.shape[1] + 1) // 2
-        near.append(views[:, :half].mean(dim=(1, 2)))
-        far.append(views[:, -half:].mean(dim=(1, 2)))
-    return [torch.stack(near, dim=1), torch.stack(far, dim=1)]
+def _compare(half_lines: HalfLines, disparity_px: Tensor, *, is_estimate: bool) -> list[Tensor]:
+    """How well each half-line agrees, by the mean of its differences and by the mean of their logarithms.
+
+    The first is spoilt by a single view that sees an occluder. The second asks how many views agree: behind a grid
+    some do on either side. Of the estimate also the cost of the inner and of the outer views, since near an edge the
+    outer ones fail first, and the share of views that show the pixel.
+    """
+    costs, logs, near, far, shares = [], [], [], [], []
+    for index, (values, visible) in enumerate(half_lines.residuals(disparity_px)):
+        differences = values.abs_().mean(dim=2)  # B, views, H, W; zero where invisible
+        count = visible.sum(dim=1)
+        costs.append((differences.sum(dim=1), count))
+        logs.append(((_compress(differences) * visible).sum(dim=1), count))
+        if is_estimate:
+            half = (differences.shape[1] + 1) // 2
+            is_outwards = half_lines.steps[half_lines.slices[index]][0] > 0
+            first, last = slice(None, half), slice(differences.shape[1] - half, None)
+            for part, chosen in ((near, first if is_outwards else last), (far, last if is_outwards else first)):
+                part.append((differences[:, chosen].sum(dim=1), visible[:, chosen].sum(dim=1)))
+            shares.append(count / differences.shape[1])
+    measurements = [_compress(average_parts(costs)), average_parts(logs)]
+    if is_estimate:
+        measurements += [_compress(average_parts(near)), _compress(average_parts(far)), torch.stack(shares, dim=1)]
+    return measurements
 
 
 def _describe_context(centre: Tensor, hypotheses_px: Tensor) -> Tensor:

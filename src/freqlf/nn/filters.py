@@ -10,6 +10,13 @@ def box_mean(field: Tensor, window_px: int) -> Tensor:
     return F.avg_pool2d(field, window_px, stride=1, padding=window_px // 2, count_include_pad=False)
 
 
+def resample(field: Tensor, height: int, width: int) -> Tensor:
+    """Bilinear, to another resolution of the same image; pixels are areas, as in an average over blocks of them."""
+    if field.shape[-2:] == (height, width):
+        return field
+    return F.interpolate(field, (height, width), mode="bilinear", align_corners=False)
+
+
 def local_maximum(field: Tensor, window_px: int) -> Tensor:
     """Largest value in a square window; computed along one axis, then along the other."""
     reach = window_px // 2

@@ -6,8 +6,9 @@ Nothing here is learned and nothing depends on absolute disparity: a sheared lig
 disparities gives the same residuals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -15,6 +16,20 @@ from torch import Tensor
 
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES
+
+# A pixel's centre may lie so far outside of a view and still be compared with the view's border.
+_BORDER_PX = 0.5
+
+
+class Residuals(NamedTuple):
+    """The views of one half-line warped to the centre, minus the central view, and where they could be compared.
+
+    values: (B, views, 3, H, W), zero where a view does not show the pixel because it lies outside of its frame.
+    visible: (B, views, H, W), 1 where it is inside and 0 elsewhere.
+    """
+
+    values: Tensor
+    visible: Tensor
 
 
 @dataclass(frozen=True)
@@ -100,59 +115,100 @@ class HalfLines:
         centre = F.interpolate(self.centre, size=size, mode="area")
         return replace(self, centre=centre, views=views)
 
-    def warped(self, disparity_px: Tensor) -> Tensor:
-        """Every view sampled where the centre's pixels are seen in it, given their disparity (B, 1, H, W).
+    def residuals(self, disparity_px: Tensor) -> Iterator[Residuals]:
+        """Compare each half-line with the centre, given the disparity (B, 1, H, W) of its pixels.
 
-        Returns (B, V, 3, H, W), bilinear; what falls outside of a view takes its nearest border pixel.
+        One half-line after the other: what is done with a few views fits into a processor's cache, all views do not.
         """
-        B, V, C, view_height, view_width = self.views.shape
-        H, W = disparity_px.shape[-2:]
-        # align_corners: pixel centres 0 .. W-1 map to -1 .. 1
-        scale_y, scale_x = 2 / max(view_height - 1, 1), 2 / max(view_width - 1, 1)
-        device = self.views.device
-        y = torch.arange(self.origin[0], self.origin[0] + H, device=device)[:, None] * scale_y - 1
-        x = torch.arange(self.origin[1], self.origin[1] + W, device=device)[None, :] * scale_x - 1
-        disparity = disparity_px[:, 0]
-        grid = disparity.new_empty(B, V, H, W, 2)
-        for view, (du, dv) in enumerate(self.offsets):
-            grid[:, view, :, :, 0] = torch.sub(x, disparity, alpha=dv * scale_x)
-            grid[:, view, :, :, 1] = torch.sub(y, disparity, alpha=du * scale_y)
-        warped = F.grid_sample(
-            self.views.flatten(0, 1),
-            grid.view(B * V, H, W, 2),
-            mode="bilinear",
-            padding_mode="border",
-            align_corners=True,
+        for index, part in enumerate(self.slices):
+            visible = self._visible(index, disparity_px)
+            values = self._warped(part, disparity_px).sub_(self.centre[:, None])
+            yield Residuals(values.mul_(visible.unsqueeze(2)), visible)
+
+    def costs(self, disparity_px: Tensor) -> Tensor:
+        """Mean absolute residual of each half-line over the views that show a pixel, (B, half-lines, H, W)."""
+        return average_parts(
+            [
+                (values.abs_().mean(dim=2).sum(dim=1), visible.sum(dim=1))
+                for values, visible in self.residuals(disparity_px)
+            ]
         )
-        return warped.view(B, V, C, H, W)
 
-    def residuals(self, disparity_px: Tensor) -> Tensor:
-        """Warped views minus the central view, (B, V, 3, H, W)."""
-        return self.warped(disparity_px) - self.centre[:, None]
-
-    def costs(self, residuals: Tensor) -> Tensor:
-        """Mean absolute residual of each half-line, (B, half-lines, H, W)."""
-        magnitude = residuals.abs()
-        return torch.stack([magnitude[:, part].flatten(1, 2).mean(dim=1) for part in self.slices], dim=1)
-
-    def normal_equations(self, residuals: Tensor, robustness: float = 0.02) -> tuple[Tensor, Tensor]:
+    def normal_equations(self, disparity_px: Tensor, robustness: float = 0.02) -> tuple[Tensor, Tensor]:
         """Least squares of each half-line for the disparity that is left, pixel by pixel.
 
         A view `k` steps away differs from the centre by `k * delta * G`, G being the image gradient along the
         line, if the disparity is off by delta. With robust weights w = 1 / (robustness + |residual|) the
         solution over any set of pixels and half-lines is the quotient of the sums of the two results,
-        `sum w k G e` and `sum w k^2 G^2`, both (B, half-lines, H, W).
+        `sum w k G e` and `sum w k^2 G^2`, both (B, half-lines, H, W). Views that do not show a pixel have no weight.
         """
         numerators, denominators = [], []
-        for part, direction in zip(self.slices, self.directions, strict=True):
-            residual = residuals[:, part]  # B, views, 3, H, W
-            steps = torch.tensor(self.steps[part], dtype=residual.dtype, device=residual.device).view(1, -1, 1, 1, 1)
-            weight = steps / (residual.abs() + robustness)
+        for index, (values, visible) in enumerate(self.residuals(disparity_px)):
+            steps = self.centre.new_tensor(self.steps[self.slices[index]]).view(1, -1, 1, 1, 1)
             # The gradient of what is being compared: the centre and the aligned views together.
-            gradient = spatial_gradient(self.centre + 0.5 * residual.mean(dim=1), direction)
-            numerators.append(((weight * residual).sum(dim=1) * gradient).sum(dim=1))
-            denominators.append(((weight * steps).sum(dim=1) * gradient.square()).sum(dim=1))
+            gradient = spatial_gradient(self.centre + 0.5 * values.mean(dim=1), self.directions[index])
+            weight = values.abs().add_(robustness).reciprocal_().mul_(steps * visible.unsqueeze(2))
+            numerators.append((values.mul_(weight).sum(dim=1) * gradient).sum(dim=1))
+            denominators.append((weight.mul_(steps).sum(dim=1) * gradient.square()).sum(dim=1))
         return torch.stack(numerators, dim=1), torch.stack(denominators, dim=1)
+
+    def _warped(self, part: slice, disparity_px: Tensor) -> Tensor:
+        """Some views, sampled where the centre's pixels are seen in them, (B, views, 3, H, W).
+
+        Bilinear; what falls outside of a view takes its nearest border pixel.
+        """
+        views = self.views[:, part]
+        B, count, C, view_height, view_width = views.shape
+        H, W = disparity_px.shape[-2:]
+        # align_corners: pixel centres 0 .. W-1 map to -1 .. 1
+        scale_y, scale_x = 2 / max(view_height - 1, 1), 2 / max(view_width - 1, 1)
+        y, x = self._pixels(H, W)
+        y, x = y * scale_y - 1, x * scale_x - 1
+        disparity = disparity_px[:, 0]
+        grid = disparity.new_empty(B, count, H, W, 2)
+        for view, (du, dv) in enumerate(self.offsets[part]):
+            grid[:, view, :, :, 0] = torch.sub(x, disparity, alpha=dv * scale_x)
+            grid[:, view, :, :, 1] = torch.sub(y, disparity, alpha=du * scale_y)
+        warped = F.grid_sample(
+            views.flatten(0, 1),
+            grid.view(B * count, H, W, 2),
+            mode="bilinear",
+            padding_mode="border",
+            align_corners=True,
+        )
+        return warped.view(B, count, C, H, W)
+
+    def _visible(self, index: int, disparity_px: Tensor) -> Tensor:
+        """Which views of a half-line show which pixels inside of their frame, (B, views, H, W), 1 or 0."""
+        height, width = self.views.shape[-2:]
+        disparity = disparity_px[:, 0]
+        y, x = (pixels + _BORDER_PX for pixels in self._pixels(*disparity.shape[-2:]))
+        steps = self.steps[self.slices[index]]
+        du, dv = (direction if steps[0] > 0 else -direction for direction in self.directions[index])
+        # How many steps along the half-line a pixel stays inside, towards smaller and towards larger coordinates.
+        room = torch.full_like(disparity, torch.inf)
+        for direction, before, after in ((du, y, height - y), (dv, x, width - x)):
+            if direction:
+                motion = disparity if direction > 0 else -disparity  # towards smaller coordinates, per step
+                room = torch.minimum(room, torch.where(motion > 0, before, after) / motion.abs().clamp_min(1e-6))
+        distances = disparity.new_tensor(steps).abs_().view(1, -1, 1, 1)
+        return (distances <= room.unsqueeze(1)).to(disparity.dtype)
+
+    def _pixels(self, height: int, width: int) -> tuple[Tensor, Tensor]:
+        """Rows (height, 1) and columns (1, width) of the centre's pixels in the views."""
+        device = self.centre.device
+        y = torch.arange(self.origin[0], self.origin[0] + height, device=device).unsqueeze(1)
+        return y, torch.arange(self.origin[1], self.origin[1] + width, device=device).unsqueeze(0)
+
+
+def average_parts(parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+    """Sums and counts (B, H, W) of several parts to their means (B, parts, H, W).
+
+    A part that counts nothing has no opinion: it takes the mean over all parts.
+    """
+    sums, counts = (torch.stack(one, dim=1) for one in zip(*parts, strict=True))
+    overall = sums.sum(dim=1, keepdim=True) / counts.sum(dim=1, keepdim=True).clamp_min(1)
+    return torch.where(counts > 0, sums / counts.clamp_min(1), overall)
 
 
 def spatial_gradient(image: Tensor, direction: tuple[int, int]) -> Tensor:

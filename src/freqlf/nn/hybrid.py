@@ -19,6 +19,7 @@ class HybridLayer(nn.Module):
     fourier, local: switch the branches K and C; the pointwise W always stays.
     residual: z + K(a) + C(a) + W(a) with a = GELU(z) instead, which suits short training; at
         initialisation each layer multiplies the variance by about 1 + residual_power.
+    dilation: distance between the taps of the 3x3 kernel, in pixels.
 
     Parameters: 2*C*C*k1*k2 (Fourier, real numbers) + 9*C*C (local) + C*C + C (skip).
     """
@@ -34,6 +35,7 @@ class HybridLayer(nn.Module):
         residual_power: float = 0.25,
         field: Field = "index",
         reference_px: tuple[int, int] | None = None,
+        dilation: int = 1,
     ) -> None:
         super().__init__()
         self.channels, self.residual = channels, residual
@@ -42,7 +44,8 @@ class HybridLayer(nn.Module):
         scale_weights(self.skip, gain=math.sqrt(power * (SKIP_POWER if local else 1.0)))
         self.local: nn.Conv2d | None = None
         if local:
-            self.local = nn.Conv2d(channels, channels, 3, padding=1, bias=False)  # the skip has one
+            # The skip has a bias already.
+            self.local = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, bias=False)
             scale_weights(self.local, gain=math.sqrt(power * LOCAL_POWER))
         self.fourier: SpectralConv2d | None = None
         if fourier:
@@ -63,10 +66,16 @@ class HybridLayer(nn.Module):
 
     def convolve(self, activated: Tensor) -> Tensor:
         """C + W of an activated field, in memory of its own."""
-        weight, padding = self.skip.weight, 0
-        if self.local is not None:  # the 1x1 kernel is the centre tap of a 3x3 one: one convolution for both
-            weight, padding = self.local.weight + F.pad(weight, (1, 1, 1, 1)), 1
-        return F.conv2d(activated, weight, self.skip.bias, padding=padding)
+        if self.local is None:
+            return self.skip(activated)
+        # The 1x1 kernel is the centre tap of a 3x3 one: one convolution for both.
+        weight = self.local.weight + F.pad(self.skip.weight, (1, 1, 1, 1))
+        return F.conv2d(activated, weight, self.skip.bias, padding=self.reach_px, dilation=self.reach_px)
+
+    @property
+    def reach_px(self) -> int:
+        """How far the convolution sees."""
+        return 0 if self.local is None else self.local.dilation[0]
 
     def finish(self, z: Tensor, update: Tensor) -> Tensor:
         """The layer's output from its input and the sum of its branches, whose memory it may take."""

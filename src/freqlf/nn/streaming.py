@@ -13,12 +13,11 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from freqlf.errors import FreqLFError
-from freqlf.nn.aligned import COARSE_WINDOW_PX, AlignedFreqLF, HalfLineEncoder, RefinementPass, split_surfaces
+from freqlf.nn.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, split_surfaces
 from freqlf.nn.coordinates import make_grid
 from freqlf.nn.decoder import Decoder
 from freqlf.nn.epi import SqueezeExcitation
 from freqlf.nn.evidence import EVIDENCE_REACH_PX, gather_evidence, surround
-from freqlf.nn.filters import box_mean
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
@@ -36,8 +35,7 @@ def stream_aligned(model: AlignedFreqLF, half_lines: HalfLines, read: Reader, ti
 
     tile_px: side of the tiles; None takes the image as one.
     """
-    estimate_px = estimate_slope(half_lines.of_lines(model.slope_lines), model.slope, tile_px)
-    alternative_px = box_mean(estimate_px, COARSE_WINDOW_PX)
+    estimate_px, alternative_px = estimate_slope(half_lines.of_lines(model.slope_lines), model.slope, tile_px)
     maps = estimate_px
     for index, refine in enumerate(model.passes):
         assert isinstance(refine, RefinementPass)
@@ -132,7 +130,7 @@ def stream_layer(layer: HybridLayer, field: Tensor, tile_px: int | None) -> None
         assert coefficients is not None
         coefficients = fourier.mix(coefficients, H, W)
     for tile, activated in _activate_before_writing(layer, field, tile_px):
-        inner = tile.inside(tile.grown(1, H, W))
+        inner = tile.inside(tile.grown(layer.reach_px, H, W))
         update = _contiguous(inner.of(layer.convolve(activated)))
         if fourier is not None and coefficients is not None:
             fourier.synthesise(
@@ -142,16 +140,18 @@ def stream_layer(layer: HybridLayer, field: Tensor, tile_px: int | None) -> None
 
 
 def _activate_before_writing(layer: HybridLayer, field: Tensor, tile_px: int | None) -> Iterator[tuple[Tile, Tensor]]:
-    """Tiles to overwrite one after the other, each with what the layer's branches see of it and of a pixel around it.
+    """Tiles to overwrite one after the other, each with what the layer's branches see of it and of pixels around it.
 
-    A tile's neighbours above and to its left have been overwritten when it is its turn; the row and the column of
+    A tile's neighbours above and to its left have been overwritten when it is its turn; the rows and the columns of
     theirs that it needs are kept aside.
     """
     H, W = field.shape[-2:]
-    above = below = torch.empty_like(field[..., :1, :])  # last rows of the tiles above, and of those that come next
-    left = field[..., :1]
-    for tile in split_into_tiles(H, W, tile_px):
-        outer = tile.grown(1, H, W)
+    reach = layer.reach_px
+    side_px = tile_px if tile_px is None else max(tile_px, reach)  # so that only direct neighbours are needed
+    above = below = torch.empty_like(field[..., :reach, :])  # last rows of the tiles above, and of those that come next
+    left = field[..., :reach]
+    for tile in split_into_tiles(H, W, side_px):
+        outer = tile.grown(reach, H, W)
         inner = tile.inside(outer)
         activated = layer.activate(outer.of(field))
         if not layer.residual:  # it is the field itself then
@@ -159,12 +159,14 @@ def _activate_before_writing(layer: HybridLayer, field: Tensor, tile_px: int | N
         if tile.x == 0:
             above, below = below, torch.empty_like(above)
         if tile.y > 0:
-            activated[..., :1, :] = above[..., outer.x : outer.x + outer.width]
+            activated[..., :reach, :] = above[..., outer.x : outer.x + outer.width]
         if tile.x > 0:
-            activated[..., inner.y : inner.y + tile.height, :1] = left
+            activated[..., inner.y : inner.y + tile.height, :reach] = left
         own = inner.of(activated)
-        below[..., tile.x : tile.x + tile.width] = own[..., -1:, :]
-        left = own[..., -1:].clone()
+        # The last tiles may be lower or narrower than the reach, but nothing comes after them.
+        rows, columns = min(reach, tile.height), min(reach, tile.width)
+        below[..., :rows, tile.x : tile.x + tile.width] = own[..., tile.height - rows :, :]
+        left = own[..., tile.width - columns :].clone()
         yield tile, activated
 
 
