@@ -40,7 +40,7 @@ def test_presets_run_on_any_number_of_views(plane_stacks, name: str) -> None:
         assert (mixtures[0].local_mean() - 0.5)[..., 8:-8, 8:-8].abs().median() < 0.1
 
 
-@pytest.mark.parametrize(("name", "count"), [("freqlf-small", 2_394_724), ("freqlf-plus-small", 2_401_892)])
+@pytest.mark.parametrize(("name", "count"), [("freqlf-small", 2_398_372), ("freqlf-plus-small", 2_406_628)])
 def test_parameters(name: str, count: int) -> None:
     config = PRESETS[name]
     assert isinstance(config, AlignedConfig)
@@ -48,8 +48,9 @@ def test_parameters(name: str, count: int) -> None:
     for one in config.passes:
         C, h, K = one.channels, one.stem_channels, config.components
         N = 2 + 2 * len(one.windows_px)
-        inputs = 7 + N + 2 * len(config.lines) * (N + 4 + len(one.relative_px))
-        total += inputs * h + h + 9 * h * C + C  # encoder
+        shared = (2 * N + 5 + len(one.relative_px) + 1) * one.shared_channels
+        inputs = 7 + N + 2 * len(config.lines) * one.shared_channels
+        total += shared + inputs * h + h + 9 * h * C + C  # encoder
         total += C * (C // 8) + C // 8 + (C // 8) * C + C  # squeeze and excitation
         total += one.layers * (2 * C * C * one.modes**2 + 10 * C * C + C)  # hybrid layers
         total += (C + 2) * C + C + C * C + C + C * 3 * K + 3 * K  # decoder

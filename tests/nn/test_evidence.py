@@ -44,8 +44,19 @@ def test_shapes_and_scale(plane_stacks) -> None:
 
 def test_the_true_hypothesis_costs_least_in_every_half_line(plane_stacks) -> None:
     stacks = plane_stacks(0.5)
-    costs = evidence_of(stacks, flat(stacks, 0.3, -0.5, 1.5, 0.5)).half_lines[0, :, :4][INTERIOR]
-    assert torch.all(costs.mean(dim=(-2, -1)).argmin(dim=1) == 3)
+    measured = evidence_of(stacks, flat(stacks, 0.3, -0.5, 1.5, 0.5)).half_lines[0][INTERIOR].mean(dim=(-2, -1))
+    # Mean and mean logarithm of each hypothesis; between the first two hypotheses three more of the first.
+    for channels in ([0, 5, 7, 9], [1, 6, 8, 10]):
+        assert torch.all(measured[:, channels].argmin(dim=1) == 3)
+
+
+def test_views_behind_an_occluder_do_not_hide_those_that_agree(plane_stacks) -> None:
+    stacks = plane_stacks(0.5, rows=9, columns=9)
+    for stack in stacks.values():
+        stack[:, 5:7] = 0.0  # of each half-line with growing steps, the two inner views are blocked
+    half_lines = evidence_of(stacks, flat(stacks, 0.5, 1.5)).half_lines[0, 1::2][INTERIOR].mean(dim=(-2, -1))
+    by_mean, by_logarithm = half_lines[:, 5] - half_lines[:, 0], half_lines[:, 6] - half_lines[:, 1]
+    assert torch.all(by_logarithm > 2 * by_mean)
 
 
 def test_the_number_of_views_does_not_change_the_channels(plane_stacks) -> None:
