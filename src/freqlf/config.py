@@ -72,6 +72,9 @@ class EpiConfig:
         return False
 
 
+ENCODERS = ("half-lines", "stack", "volume", "volumes")
+
+
 @dataclass(frozen=True)
 class PassConfig:
     """One pass of an aligned model over the evidence.
@@ -86,6 +89,10 @@ class PassConfig:
             disparities are enumerated, so it stays empty in the base model.
         shared_channels: width of a first layer that all half-lines share; 0 for none.
         dilations: distance between the taps of each layer's 3x3 kernel; empty for 1 in all of them.
+        encoder: what is read of the half-lines: their costs, or for comparison the aligned views themselves, as
+            channels ("stack") or by 3D kernels that half-lines share ("volume") or have of their own ("volumes").
+        volume_channels: width of the 3D kernels.
+        half_line_views: views of a half-line that a "stack" reads.
     """
 
     channels: int = 48
@@ -96,9 +103,14 @@ class PassConfig:
     relative_px: tuple[float, ...] = ()
     shared_channels: int = 0
     dilations: tuple[int, ...] = ()
+    encoder: Literal["half-lines", "stack", "volume", "volumes"] = "half-lines"
+    volume_channels: int = 16
+    half_line_views: int = 4
 
     def __post_init__(self) -> None:
-        _check_positive(self, "channels", "layers", "modes", "stem_channels")
+        _check_positive(self, "channels", "layers", "modes", "stem_channels", "volume_channels", "half_line_views")
+        if self.encoder not in ENCODERS:
+            raise FreqLFError(f"an encoder is one of {', '.join(ENCODERS)}, not {self.encoder!r}")
         if self.shared_channels < 0:
             raise FreqLFError(f"shared_channels must be at least 0, not {self.shared_channels}")
         if self.dilations and (len(self.dilations) != self.layers or min(self.dilations) < 1):
@@ -133,6 +145,8 @@ class AlignedConfig:
             raise FreqLFError(f"lines must be some of {', '.join(STAR_LINES)}, not {self.lines}")
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
+        if set(self.lines) - set(EPI_LINES) and any(one.encoder.startswith("volume") for one in self.passes):
+            raise FreqLFError("3D kernels read horizontal and vertical lines only; use another encoder for diagonals")
 
     @property
     def enumerates_disparities(self) -> bool:

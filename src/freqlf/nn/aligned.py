@@ -57,6 +57,10 @@ class HalfLineEncoder(nn.Module):
         them; 0 leaves that out.
     """
 
+    gather = staticmethod(gather_evidence)
+    # Pixels around a tile that its features depend on, beside those of the evidence.
+    reach_px = 1
+
     def __init__(
         self,
         counts: EvidenceCounts,
@@ -87,11 +91,15 @@ class HalfLineEncoder(nn.Module):
     def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
         """Features before the reweighting; with `window`, of that part of the evidence only."""
         context, half_lines = evidence if window is None else (window.of(part) for part in evidence)
-        if self.share is not None:
-            B, J = half_lines.shape[:2]
-            half_lines = gelu(self.share(half_lines.flatten(0, 1))).unflatten(0, (B, J))
-        inputs = torch.cat((context, half_lines.flatten(1, 2)), dim=1)
+        inputs = torch.cat((context, self.measure(half_lines).flatten(1, 2)), dim=1)
         return self.look(gelu(self.read(inputs.contiguous(memory_format=torch.channels_last))))
+
+    def measure(self, half_lines: Tensor) -> Tensor:
+        """What is read of the half-lines (B, J, channels, H, W)."""
+        if self.share is None:
+            return half_lines
+        B, J = half_lines.shape[:2]
+        return gelu(self.share(half_lines.flatten(0, 1))).unflatten(0, (B, J))
 
 
 class RefinementPass(nn.Module):
@@ -117,7 +125,7 @@ class RefinementPass(nn.Module):
     ) -> Mixture:
         """Refine the estimate (B, 1, H, W); its surroundings and the alternative are the other hypotheses."""
         hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
-        evidence = gather_evidence(half_lines, hypotheses_px, self.relative_px)
+        evidence = self.encoder.gather(half_lines, hypotheses_px, self.relative_px)
         field = self.layers(self.encoder(evidence))
         # The estimate comes first, so that a decoder of fewer components starts from it.
         return self.decoder(F.gelu(field), queries, anchors=hypotheses_px[:, : self.decoder.components])

@@ -77,6 +77,20 @@ def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: S
     return Evidence(_describe_context(half_lines.centre, hypotheses_px), torch.stack(measurements, dim=2))
 
 
+@torch.no_grad()
+def gather_stacks(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float] = ()) -> Evidence:
+    """The views themselves, aligned by the estimate: residuals of each half-line from the centre outwards.
+
+    The channels of a half-line are those of its views, three colours each. Only for comparison: costs of hypotheses
+    learn faster (see docs/log.md).
+    """
+    stacks = []
+    for part, (values, _) in zip(half_lines.slices, half_lines.residuals(hypotheses_px[:, :1]), strict=True):
+        outwards = values if half_lines.steps[part][0] > 0 else values.flip(1)
+        stacks.append(4 * outwards.flatten(1, 2))  # residuals are about a quarter of other evidence
+    return Evidence(_describe_context(half_lines.centre, hypotheses_px), torch.stack(stacks, dim=1))
+
+
 def _compress(cost: Tensor) -> Tensor:
     """To about [-1, 1.5] on a logarithmic scale: in dark or flat places small differences decide as well."""
     return cost.add(0.003).log_().mul_(0.5).add_(1.9)
@@ -89,7 +103,10 @@ def _compare(half_lines: HalfLines, disparity_px: Tensor, *, is_estimate: bool) 
     some do on either side. Of the estimate also the cost of the inner and of the outer views, since near an edge the
     outer ones fail first, and the share of views that show the pixel.
     """
-    costs, logs, near, far, shares = [], [], [], [], []
+    costs, logs = [], []
+    near: list[tuple[Tensor, Tensor]] = []
+    far: list[tuple[Tensor, Tensor]] = []
+    shares = []
     for index, (values, visible) in enumerate(half_lines.residuals(disparity_px)):
         differences = values.abs_().mean(dim=2)  # B, views, H, W; zero where invisible
         count = visible.sum(dim=1)

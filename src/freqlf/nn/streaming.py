@@ -17,7 +17,7 @@ from freqlf.nn.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, sp
 from freqlf.nn.coordinates import make_grid
 from freqlf.nn.decoder import Decoder
 from freqlf.nn.epi import SqueezeExcitation
-from freqlf.nn.evidence import EVIDENCE_REACH_PX, gather_evidence, surround
+from freqlf.nn.evidence import EVIDENCE_REACH_PX, surround
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
@@ -103,11 +103,11 @@ def _stream_encoder(
     H, W = hypotheses_px.shape[-2:]
     field = new_field(hypotheses_px, encoder.look.out_channels)
     for tile in split_into_tiles(H, W, tile_px):
-        # First the pixels that the 3x3 convolution sees, around them those that the evidence sees.
-        seen = tile.grown(1, H, W)
+        # First the pixels that the convolutions see, around them those that the evidence sees.
+        seen = tile.grown(encoder.reach_px, H, W)
         outer = seen.grown(EVIDENCE_REACH_PX, H, W)
         window = half_lines.window(outer.y, outer.x, outer.height, outer.width)
-        evidence = gather_evidence(window, outer.of(hypotheses_px), relative_px)
+        evidence = encoder.gather(window, outer.of(hypotheses_px), relative_px)
         features = encoder.features(evidence, seen.inside(outer))
         tile.of(field).copy_(tile.inside(seen).of(features))
     if encoder.squeeze is not None:
