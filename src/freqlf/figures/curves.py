@@ -38,7 +38,7 @@ def draw_coverage(predicted: Mapping[str, Curve], calibrated: Mapping[str, Curve
     """Which share of pixels lies in intervals of which level, by scene: as predicted and, beside it, calibrated."""
     panels = {"intervals as predicted": predicted} | ({"calibrated intervals": calibrated} if calibrated else {})
     with paper_style():
-        figure = Figure(figsize=(PAGE_INCHES if calibrated else COLUMN_INCHES, 3.1), layout="constrained")
+        figure = Figure(figsize=(PAGE_INCHES, 2.75) if calibrated else (COLUMN_INCHES, 3.2), layout="constrained")
         grid = figure.subplots(1, len(panels), squeeze=False)[0]
         for axes, (title, curves) in zip(grid, panels.items(), strict=True):
             axes.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":", label="ideal")
@@ -94,6 +94,6 @@ def _add_legend(figure: Figure, axes: Axes) -> None:
         axes.legend(frameon=False)
         return
     columns = int((3 if max(map(len, labels)) <= 12 else 2) * figure.get_figwidth() / COLUMN_INCHES)
-    figure.set_figheight(figure.get_figheight() + 0.13 * -(-len(labels) // columns))
+    figure.set_figheight(figure.get_figheight() + 0.15 + 0.13 * -(-len(labels) // columns))
     style = {"frameon": False, "columnspacing": 1.0, "handlelength": 1.4}
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, **style)
