@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Trains the weights `freqlf-small`. ROOT is the folder of the HCI benchmark, RUN a folder for checkpoints.
+# Trains and calibrates the weights `freqlf-small`. ROOT is the folder of the HCI benchmark, RUN a folder for what it leaves.
 set -euo pipefail
 ROOT=$1
 RUN=$2
 freqlf train --preset freqlf-small --recipe cpu --steps 4000 --threads 1 --data "$ROOT" --out "$RUN"
-freqlf pack "$RUN/last.pt" --out "freqlf-small.safetensors"
+freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
+freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --out "$RUN/calibration.json"
+freqlf pack "$RUN/last.pt" --calibration "$RUN/calibration.json" --out "freqlf-small.safetensors"

@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from freqlf.calibration import KINDS, Calibration, cross_validate, fit_calibration, read_calibration, write_calibration
-from freqlf.diagnostics import calibration_error, coverage_curve, interval_factor
+from freqlf.calibration import KINDS, Calibration, fit_calibration, read_calibration, write_calibration
+from freqlf.diagnostics import LEVELS, calibration_error, coverage_curve, interval_factor
 from freqlf.errors import FreqLFError
 
 
@@ -47,8 +47,7 @@ def squared_scenes(count: int = 5):
 def test_a_doubled_deviation_is_halved():
     calibration = fit_calibration(gaussian_scenes(2.0), kinds=("none", "scale"))
     assert calibration.kind == "scale"
-    assert calibration.factor(0.9) == pytest.approx(interval_factor(0.9) / 2, rel=0.02)
-    assert np.allclose(calibration.deviation_px(np.array([0.2])), 0.1, rtol=0.02)
+    assert calibration.half_width_px(np.array([0.2]), 0.9) == pytest.approx(interval_factor(0.9) * 0.1, rel=0.02)
     unseen = (np.abs(np.random.default_rng(9).standard_normal(50_000)), np.full(50_000, 2.0))
     assert ece_of(unseen) > 0.15
     assert ece_of(unseen, calibration) < 0.01
@@ -60,7 +59,7 @@ def test_levels_calibrate_unseen_scenes_where_a_scale_cannot():
     calibration = fit_calibration(scenes, kinds=("none", "scale", "levels"))
     assert calibration.kind == "levels"
     assert calibration.scenes == tuple(scenes)
-    assert calibration.held_out_ece["levels"] < calibration.held_out_ece["scale"] < calibration.held_out_ece["none"]
+    assert calibration.ece_by_kind["levels"] < calibration.ece_by_kind["scale"] < calibration.ece_by_kind["none"]
     scale = fit_calibration(scenes, kinds=("scale",))
     for error, deviation in unseen.values():
         assert ece_of((error, deviation)) > 0.3
@@ -75,11 +74,31 @@ def test_deviations_calibrate_scenes_that_differ_in_difficulty():
     scenes = squared_scenes()
     calibration = fit_calibration(scenes)
     assert calibration.kind == "deviations"
-    assert calibration.held_out_ece["deviations"] < 0.02
-    assert calibration.held_out_ece["levels"] > 0.04
+    assert calibration.ece_by_kind["deviations"] < 0.02
+    assert calibration.ece_by_kind["levels"] > 0.04
     # The map is the square, between the knots and a little beyond.
     deviation = np.exp(np.array([-3.5, -2.0, -1.0]))
-    assert np.allclose(calibration.deviation_px(deviation), deviation**2, rtol=0.1)
+    expected = interval_factor(0.8) * deviation**2
+    assert np.allclose(calibration.half_width_px(deviation, 0.8), expected, rtol=0.15)
+
+
+def test_intervals_hold_among_certain_and_uncertain_pixels_alike():
+    """The errors of uncertain pixels have another shape: most are small, some are huge."""
+    rng = np.random.default_rng(5)
+    scenes = {}
+    for name in "abcd":
+        deviation = np.exp(rng.uniform(-4, 0, 40_000))
+        wrong = rng.random(40_000) < 0.4 * deviation  # the more uncertain, the more often on another surface
+        error = np.abs(rng.standard_normal(40_000)) * np.where(wrong, 5.0, 0.3) * deviation
+        scenes[name] = (error, deviation)
+    error, deviation = scenes.pop("d")
+    calibration = fit_calibration(scenes)
+    assert calibration.kind == "deviations"
+    for low, high in ((0.0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, 1.0)):
+        chosen = (deviation > low) & (deviation <= high)
+        for level in (0.5, 0.9):
+            inside = np.mean(error[chosen] <= calibration.half_width_px(deviation[chosen], level))
+            assert inside == pytest.approx(level, abs=0.03), (low, level)
 
 
 def test_more_uncertain_is_never_more_certain():
@@ -94,11 +113,27 @@ def test_the_held_out_error_is_of_scenes_that_were_not_seen():
     scenes = gaussian_scenes(1.0)
     error, deviation = scenes["scene0"]
     scenes["odd"] = (5 * error, deviation)
-    held_out = cross_validate(scenes, "levels")
+    calibration = fit_calibration(scenes, kinds=("levels",))
+    held_out = {name: calibration_error(np.array(one)) for name, one in calibration.held_out_coverage.items()}
     assert held_out["odd"] > 0.25  # nothing in the others prepares for it
-    assert list(held_out) == list(scenes)
-    many = gaussian_scenes(2.0, count=11)  # left out in groups
-    assert max(cross_validate(many, "scale").values()) < 0.02
+    assert calibration.scenes == tuple(scenes)
+    assert calibration.held_out_ece == pytest.approx(np.mean(list(held_out.values())))
+    many = fit_calibration(gaussian_scenes(2.0, count=11), kinds=("scale",))  # left out in groups
+    assert many.held_out_ece < 0.02
+
+
+def test_the_kind_is_chosen_without_the_scene_too():
+    """Two scenes want no calibration and two want another: leaving out one decides the choice."""
+    heavy = heavy_tailed_scenes(2)
+    scenes = gaussian_scenes(1.0, 2) | {"heavy0": heavy["scene0"], "heavy1": heavy["scene1"]}
+    calibration = fit_calibration(scenes, kinds=("none", "levels"))
+    kinds = set()
+    for name, pixels in scenes.items():
+        others = {other: scenes[other] for other in scenes if other != name}
+        alone = fit_calibration(others, kinds=("none", "levels"))
+        assert np.allclose(calibration.held_out_coverage[name], coverage_curve(alone.standardize(*pixels)))
+        kinds.add(alone.kind)
+    assert kinds == {"none", "levels"}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -108,13 +143,17 @@ def test_nothing_is_changed_when_nothing_is_wrong(kind):
     assert np.allclose(calibration.half_width_px(deviation, 0.8), interval_factor(0.8) * deviation, rtol=0.06)
 
 
-def test_the_map_is_monotone_and_inverts():
-    calibration = fit_calibration(heavy_tailed_scenes(), kinds=("levels",))
+@pytest.mark.parametrize("kind", ["scale", "levels", "deviations"])
+def test_the_map_is_monotone_and_inverts(kind):
+    calibration = fit_calibration(heavy_tailed_scenes(), kinds=(kind,))
     levels = np.linspace(0.001, 0.9999, 300)
-    factors = np.array([calibration.factor(level) for level in levels])
-    assert np.all(np.diff(factors) > 0)
     gaussian = np.array([interval_factor(level) for level in levels])
-    assert np.allclose(calibration.standardize(factors, np.ones(300)), gaussian, rtol=1e-6, atol=1e-9)
+    for deviation in (1e-4, 0.03, 0.4, 20.0):
+        widths = np.array([calibration.half_width_px(np.array([deviation]), level)[0] for level in levels])
+        assert np.all(np.diff(widths) > 0)
+        standard = calibration.standardize(widths, np.full(300, deviation))
+        assert np.allclose(standard, gaussian, rtol=1e-6, atol=1e-9)
+    assert np.array_equal(calibration.half_width_px(np.array([0.1, 0.0]), 0.0), [0.0, 0.0])
 
 
 @pytest.mark.parametrize("kind", ["scale", "levels", "deviations"])
@@ -129,9 +168,15 @@ def test_constant_deviations_exact_estimates_and_broken_promises_can_be_fitted(k
     assert np.isfinite(calibration.half_width_px(np.array([0.0, 0.5, 2.0]), 0.99)).all()
 
 
-def test_there_must_be_something_to_calibrate():
+def test_promises_of_no_error_at_all():
+    standard = Calibration().standardize(np.array([0.0, 1.0]), np.zeros(2))
+    assert np.array_equal(standard, [0.0, np.inf])
+
+
+@pytest.mark.parametrize("kind", ["levels", "deviations"])
+def test_there_must_be_something_to_calibrate(kind):
     with pytest.raises(FreqLFError, match="nearly all deviations are 0"):
-        fit_calibration({name: (np.ones(100), np.zeros(100)) for name in "ab"}, kinds=("levels",))
+        fit_calibration({name: (np.ones(100), np.zeros(100)) for name in "ab"}, kinds=(kind,))
 
 
 def test_written_and_read_again(tmp_path):
@@ -140,23 +185,28 @@ def test_written_and_read_again(tmp_path):
     assert read_calibration(tmp_path / "calibration.json") == calibration
 
 
-def test_one_scene_is_not_enough():
-    with pytest.raises(FreqLFError, match="two scenes at least, not 1"):
-        fit_calibration(gaussian_scenes(1.0, 1))
+def test_few_scenes_are_not_enough():
+    with pytest.raises(FreqLFError, match="3 scenes at least, not 2"):
+        fit_calibration(gaussian_scenes(1.0, 2))
+    with pytest.raises(FreqLFError, match="2 scenes at least, not 1"):
+        fit_calibration(gaussian_scenes(1.0, 1), kinds=("scale",))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"kind": "magic"}, "not 'magic'"),
-        ({"needed": [1.0, 2.0]}, "must be as many"),
-        ({"gaussian": [1.0, 0.5], "needed": [1.0, 2.0]}, "increasing"),
-        ({"needed": ["wide"]}, "is not a calibration"),
-        ({"needed": [-1.0]}, "increasing from 0"),
-        ({"predicted_px": [1.0]}, "predicted_px and typical_px"),
-        ({"gaussian": [], "needed": []}, "one knot"),
+        ({"needed": [[1.0, 2.0]]}, "for each of"),
+        ({"gaussian": [1.0, 0.5], "needed": [[1.0, 2.0]]}, "increasing"),
+        ({"needed": [["wide"]]}, "is not a calibration"),
+        ({"needed": [[-1.0]]}, "increasing from 0"),
+        ({"needed": [[float("nan")]]}, "increasing from 0"),
+        ({"predicted_px": [1.0, 2.0]}, "for each of"),
+        ({"predicted_px": [1.0, 2.0], "needed": [[3.0], [1.0]]}, "the widths they give"),
+        ({"gaussian": [], "needed": [[]]}, "needs knots"),
         ({"colour": 3}, "and nothing else"),
-        ({"held_out_ece": 3}, "is not a calibration"),
+        ({"ece_by_kind": 3}, "is not a calibration"),
+        ({"held_out_coverage": {"a": [0.5]}}, f"{len(LEVELS)} values for each scene"),
     ],
 )
 def test_damaged_files_are_refused(tmp_path, change, message):

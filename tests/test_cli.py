@@ -80,3 +80,14 @@ def test_what_cannot_be_parsed_is_one_line(arguments, message, capsys):
     (line,) = captured.err.splitlines()
     assert message in line
     assert line.endswith("--help`")
+
+
+def test_a_reader_that_stops_reading_causes_no_traceback():
+    freqlf = subprocess.Popen(
+        [sys.executable, "-u", "-m", "freqlf", "train", "--help"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert freqlf.stdout is not None
+    freqlf.stdout.close()  # before anything was written
+    _, complaint = freqlf.communicate()
+    assert complaint == b""
+    assert freqlf.returncode == 141

@@ -4,10 +4,13 @@ import numpy as np
 import pytest
 import torch
 
+from freqlf.calibration import Calibration
 from freqlf.config import STAR_LINES, AlignedConfig, EpiConfig, PassConfig
+from freqlf.diagnostics import LEVELS
 from freqlf.errors import FreqLFError
-from freqlf.estimate import Estimator, choose_tile_px, estimate, load_estimator, read_stacks, shift_estimate
+from freqlf.estimate import INTERVAL, Estimator, estimate, load_estimator, shift_estimate
 from freqlf.lightfield import LightField
+from freqlf.memory import free_memory_bytes, held_memory_mb
 from freqlf.nn.build import build_model
 from freqlf.weights.files import write_weights
 
@@ -57,25 +60,48 @@ def test_weight_files_and_memory(light_field: LightField, tmp_path: Path) -> Non
     path = tmp_path / "tiny.safetensors"
     write_weights(path, TINY, build_model(TINY).state_dict(), {})
     free = load_estimator(path)(light_field)
-    bound = load_estimator(path, memory_bytes=30_000_000)(light_field)
+    bound = load_estimator(path, memory_bytes=int(held_memory_mb() * 1e6) + 30_000_000)(light_field)
     assert np.abs(free.disparity_px - bound.disparity_px).max() < 1e-4
 
 
-def test_less_memory_means_smaller_tiles() -> None:
-    model = build_model(TINY)
-    assert choose_tile_px(model, 2000, 2000, None) == choose_tile_px(model, 2000, 2000, 10**10)
-    large, small = (choose_tile_px(model, 2000, 2000, megabytes * 10**6) for megabytes in (700, 600))
-    assert large > small >= 64
-    with pytest.raises(FreqLFError, match="needs at least"):
-        choose_tile_px(model, 20_000, 20_000, 10**9)
+def test_intervals_are_calibrated_if_the_weights_know_how(light_field: LightField, tmp_path: Path) -> None:
+    path = tmp_path / "tiny.safetensors"
+    torch.manual_seed(0)
+    rows = ((0.3, 0.5), (0.4, 0.7))
+    calibration = Calibration("deviations", (0.05, 0.5), (1.0, 2.0), rows, held_out_coverage={"a": LEVELS})
+    write_weights(path, TINY, build_model(TINY).state_dict(), {}, calibration)
+    whole = load_estimator(path)(light_field)
+    tiled = load_estimator(path)(light_field, tile_px=20)
+    raw = load_estimator(path, calibrated=False)(light_field)
+    assert whole.calibration == calibration
+    assert raw.calibration is None
+    half_width_px = calibration.half_width_px(raw.deviation_px, INTERVAL)
+    assert np.allclose(whole.upper_px - whole.disparity_px, half_width_px, atol=1e-5)
+    assert np.allclose(whole.disparity_px - whole.lower_px, half_width_px, atol=1e-5)
+    for name in ("disparity_px", "mean_px", "deviation_px"):  # the calibration touches nothing else
+        assert np.array_equal(getattr(whole, name), getattr(raw, name))
+    for name in ("lower_px", "upper_px"):
+        assert getattr(whole, name).dtype == np.float32
+        assert np.abs(getattr(whole, name) - getattr(tiled, name)).max() < 1e-4
+    moved = shift_estimate(whole, 1.0)
+    assert moved.calibration == calibration
+    assert np.allclose(moved.upper_px - whole.upper_px, 1.0)
 
 
-def test_stacks_are_read_once_and_missing_views_are_named(render_plane) -> None:
-    array = render_plane(0.3)
-    views = {(u, v): array[u, v] for u in range(5) for v in range(5) if (u, v) != (0, 0)}
-    field = LightField(5, 5, views)
-    stacks = read_stacks(field, ["horizontal", "vertical"])
-    assert stacks["vertical"].shape == (1, 5, 3, 32, 40)
-    assert np.array_equal(stacks["vertical"][0, 1].numpy(), array[1, 2].transpose(2, 0, 1))
-    with pytest.raises(FreqLFError, match=r"view \(0, 0\) is missing"):
-        read_stacks(field, STAR_LINES)
+def test_half_of_what_is_free_is_the_default(light_field: LightField) -> None:
+    held, free = held_memory_mb() * 1e6, free_memory_bytes()
+    result = estimate(light_field, "slope")
+    assert result.memory_bytes == pytest.approx(held + free / 2, rel=0.2)  # others are at work on the machine as well
+    assert load_estimator("slope")(light_field, tile_px=20).memory_bytes is None
+
+
+def test_too_little_memory_is_an_error_that_says_how_much_is_needed(light_field: LightField) -> None:
+    with pytest.raises(FreqLFError, match=r"60 x 48 pixels needs at least .* for the program itself.* 0\.1 GB are"):
+        estimate(light_field, "slope", memory_bytes=100_000_000)
+
+
+def test_views_are_held_once(light_field: LightField) -> None:
+    before = light_field.view(2, 0)
+    estimate(light_field, "slope")
+    assert light_field.view(2, 0) is not before
+    assert np.array_equal(light_field.view(2, 0), before)

@@ -1,5 +1,5 @@
-import importlib.util
 import json
+import sys
 
 import pytest
 from slanted import make_sample
@@ -57,9 +57,9 @@ def test_what_is_not_finite_becomes_null(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb"])
-def test_optional_packages_are_asked_for_by_name(tmp_path, name):
-    if importlib.util.find_spec(name):
-        pytest.skip(f"{name} is installed")
+def test_optional_packages_are_asked_for_by_name(tmp_path, name, monkeypatch):
+    for module in (name, "torch.utils.tensorboard"):
+        monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
     with pytest.raises(FreqLFError, match=rf"--{name} needs the package {name}: pip install {name}"):
         Monitor(tmp_path, 1, **{name: True})
 
@@ -72,6 +72,18 @@ def test_tensorboard_gets_all_numbers(tmp_path):
         report(monitor, 1, 2, loss=0.25)
     events = EventAccumulator(str(tmp_path / "tensorboard")).Reload()
     assert [event.value for event in events.Scalars("step/loss")] == [0.25, 0.25]
+
+
+def test_wandb_gets_all_numbers_and_a_resumed_run_goes_on(tmp_path, monkeypatch):
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    for first_step in (0, 2):
+        with Monitor(tmp_path, total_steps=4, first_step=first_step, wandb=True) as monitor:
+            report(monitor, first_step + 1, first_step + 2, loss=0.25)
+    records = list(tmp_path.glob("wandb/offline-run-*/run-*.wandb"))
+    assert len({record.name for record in records}) == 1  # the run's identity is in the name
+    assert all(b"step/loss" in record.read_bytes() for record in records)
 
 
 def test_durations():

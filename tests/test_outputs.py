@@ -127,7 +127,8 @@ def test_the_record_tells_how_the_result_came_about(tmp_path, render_plane, unce
     assert record["disparity_px"]["min"] == pytest.approx(np.nanmin(disparity_px))
     assert record["disparity_px"]["max"] == pytest.approx(np.nanmax(disparity_px))
     assert record["disparity_px"]["not_finite"] == 1
-    assert record["interval"] == INTERVAL
+    assert record["interval"] == {"level": INTERVAL, "calibrated": False}
+    assert record["files"]["lower.pfm"].endswith("as predicted by the network")
     assert (record["input"], record["read_seconds"], record["network_seconds"]) == ("scene", 0.25, 1.5)
     assert record["output_options"]["points"]["max_deviation_px"] == 0.2
     assert set(record["files"]) == names(tmp_path / "out")

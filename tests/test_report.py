@@ -7,12 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from freqlf.calibration import Calibration, describe_calibration
+from freqlf.diagnostics import LEVELS
 from freqlf.errors import FreqLFError
 from freqlf.io.image import write_image
 from freqlf.report import read_evaluation, write_page
 from freqlf.tables import Table
 
 VOID = {"meta", "img"}
+CALIBRATION = Calibration("scale", needed=((1.5,),), held_out_coverage={"x": LEVELS, "y": LEVELS})
 METHOD = "<b>mine</b> & co"  # a name that must not become markup
 TABLES = (
     Table(f"{METHOD}: scores by native ground truth", ("scene", "MSE x100"), (("a", "1.000"),), (("mean", "1.000"),)),
@@ -70,13 +73,13 @@ class Page(HTMLParser):
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """What `freqlf evaluate` leaves, by hand: of two methods on one scene."""
-    scene = {"runtime_s": 2.0}
-    pooled = {"spearman": 0.5, "ece": 0.4, "calibrated_ece": 0.04}
+    scene = {"runtime_s": 2.0, "uncertainty": {"ece": 0.4, "calibrated_ece": 0.04}}
+    pooled = {"spearman": 0.5}
     mean = {"mse_100": 1.0, "badpix_007": 10.0, "q25": None}
     content = {
         "provenance": {"freqlf_version": "1.2.3", "created_utc": "today", "maps": {METHOD: "here"}},
         "protocols": {"native": {"border_px": 11, "mse": "times 100"}},
-        "calibration": {"kind": "scale", "factors": [1.5, 2.0]},
+        "calibration": describe_calibration(CALIBRATION),
         "methods": {
             METHOD: {"scenes": {"a": scene}, "mean": mean, "pooled_uncertainty": pooled},
             "SPO": {"scenes": {"a": scene}, "mean": mean | {"mse_100": 0.5}, "pooled_uncertainty": None},
@@ -133,7 +136,8 @@ def test_every_table_is_in_its_section_cell_by_cell(folder) -> None:
 def test_protocol_and_provenance_are_told(folder) -> None:
     native, calibration, provenance = Page(write_page(read_evaluation(folder))).tables["protocol"]
     assert ["border px", "11"] in native
-    assert ["factors", "1.5, 2"] in calibration
+    assert ["fitted on", "x, y"] in calibration
+    assert ["coverage ECE of each, left out", "x: 0; y: 0"] in calibration
     assert ["maps", f"{METHOD}: here"] in provenance
 
 
@@ -142,8 +146,25 @@ def test_the_first_numbers_are_means_ranks_and_calibrated_intervals(folder) -> N
     assert "<span>MSE x100</span><b>1.000</b><span>mean, rank 2 of 2</span>" in text
     assert "<span>BadPix(0.07) %</span><b>10.00</b><span>mean, rank 1 of 2</span>" in text
     assert "<span>Q25 x100</span><b>-</b><span>mean</span>" in text
-    assert "<b>0.040</b><span>calibrated</span>" in text
+    assert "<b>0.040</b><span>mean, calibrated</span>" in text
     assert "<b>2.00 s</b>" in text
+
+
+@pytest.mark.parametrize(
+    ("known", "card"),
+    [
+        ({"ece": 0.4}, "<b>0.400</b><span>mean, as predicted</span>"),
+        (
+            {"ece": 0.4, "calibrated_ece": 0.01, "held_out_ece": 0.03},
+            "<b>0.030</b><span>mean, calibrated without the scene</span>",
+        ),
+    ],
+)
+def test_the_first_ece_is_the_honest_one(folder, known, card) -> None:
+    content = json.loads((folder / "evaluation.json").read_text())
+    content["methods"][METHOD]["scenes"]["a"]["uncertainty"] = known
+    (folder / "evaluation.json").write_text(json.dumps(content))
+    assert card in write_page(read_evaluation(folder))
 
 
 def test_names_are_not_markup(folder) -> None:

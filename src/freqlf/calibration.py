@@ -1,7 +1,8 @@
 """Making intervals hold what they say: how many predicted deviations an interval of a given level really needs.
 
-A network's deviations rank the errors but are rarely of the right size. A calibration is fitted on scenes with ground
-truth, is saved beside the weights, and is applied to intervals on demand; it never changes the disparity.
+A network's deviations rank the errors, but the errors are no Gaussians: most pixels are far better than their deviation
+says, and a few at edges are far worse. A calibration is fitted on scenes with ground truth, travels with the weights,
+and is applied to intervals on demand; it never changes the disparity.
 """
 
 import json
@@ -20,9 +21,11 @@ from freqlf.files import write_json
 Kind = Literal["none", "scale", "levels", "deviations"]
 KINDS: tuple[Kind, ...] = ("none", "scale", "levels", "deviations")
 Pixels = tuple[Values, Values]  # |error| and predicted deviation, (N,) each, in px
+Samples = Mapping[str, Pixels]  # by scene
 
-_KNOT_LEVELS = (*(round(0.01 * step, 2) for step in range(2, 100, 2)), 0.99, 0.995)
-_DEVIATION_KNOTS = 40
+# The levels that coverage is judged at are knots themselves, so that nothing is interpolated there.
+_KNOT_LEVELS = (0.02, *LEVELS, 0.975, 0.99, 0.995)
+_DEVIATION_KNOTS = 12
 _PIXELS_PER_SCENE = 20_000  # so that all scenes weigh the same, whatever their size
 _SCALES = np.geomspace(0.01, 100.0, 921)  # 1 % apart
 _MOST_FOLDS = 8
@@ -33,89 +36,139 @@ _SMALLEST_PX = 1e-6
 class Calibration:
     """How wide an interval around an estimate must be, by its level and the predicted deviation.
 
-    The predicted deviation is first turned into a unit, the error that is typical of it; without knots it is its own.
-    Then a monotone map says how many units an interval needs where a Gaussian's would have so many deviations: through
-    (0, 0) and the knots (gaussian, needed), straight in between and beyond the last.
+    A table: at a predicted deviation `predicted_px[k]`, the interval that would reach `gaussian[l]` deviations to
+    either side if errors were Gaussian needs `needed[k][l]` of them. Between the knots widths are interpolated
+    (logarithms along the deviation, straight lines from 0 along the level) and beyond the ends they stay proportional.
 
     Attributes:
         kind: "none" leaves intervals alone; "scale" multiplies every deviation by one number; "levels" has a multiple
-            of its own for every level; "deviations" has that too, after a unit of its own for every deviation.
-        predicted_px, typical_px: knots of the units, both increasing; proportional beyond the ends.
-        gaussian, needed: knots of the levels, both increasing.
-        scenes: those that it was fitted on.
-        held_out_ece: by kind, the mean coverage ECE on scenes that were left out of the fit.
+            of its own for every level; "deviations" has one for every level and deviation.
+        predicted_px: (K,), increasing.
+        gaussian: (L,), increasing.
+        needed: (K, L), increasing along the level; the width, predicted_px * needed, along the deviation too.
+        ece_by_kind: what the choice was made by: the mean coverage ECE within quarters of a scene's pixels, from the
+            most certain to the least, on scenes left out of the fit.
+        held_out_coverage: for each scene that it was fitted on, the coverage at `LEVELS` by a calibration that did not
+            know the scene, not even to choose its kind.
     """
 
     kind: Kind = "none"
-    predicted_px: tuple[float, ...] = ()
-    typical_px: tuple[float, ...] = ()
+    predicted_px: tuple[float, ...] = (1.0,)
     gaussian: tuple[float, ...] = (1.0,)
-    needed: tuple[float, ...] = (1.0,)
-    scenes: tuple[str, ...] = ()
-    held_out_ece: dict[str, float] = field(default_factory=dict)
+    needed: tuple[tuple[float, ...], ...] = ((1.0,),)
+    ece_by_kind: dict[str, float] = field(default_factory=dict)
+    held_out_coverage: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise FreqLFError(f"a calibration is one of {', '.join(KINDS)}, not {self.kind!r}")
-        for names in (("predicted_px", "typical_px"), ("gaussian", "needed")):
-            one, other = (getattr(self, name) for name in names)
-            steps = np.diff([(0.0, *one), (0.0, *other)]) if len(one) == len(other) else np.array([np.nan])
-            if not (steps > 0).all() or not np.isfinite(steps).all():
-                raise FreqLFError(
-                    f"the knots {' and '.join(names)} of a calibration must be as many, and increasing from 0"
-                )
-        if not self.gaussian:
-            raise FreqLFError("a calibration needs one knot `gaussian` at least")
+        shape = (len(self.predicted_px), len(self.gaussian))
+        if 0 in shape or [len(row) for row in self.needed] != [shape[1]] * shape[0]:
+            raise FreqLFError("a calibration needs knots, and a `needed` for each of `predicted_px` and `gaussian`")
+        levels = np.array([self.gaussian, *self.needed])
+        widths_px = np.array(self.needed) * np.array(self.predicted_px)[:, None]
+        steps = (_steps(np.array(self.predicted_px)), _steps(levels.T), _steps(widths_px))
+        if not all(np.isfinite(one).all() and (one > 0).all() for one in steps):
+            raise FreqLFError("the knots of a calibration must be increasing from 0, and so must the widths they give")
+        if any(len(covered) != len(LEVELS) for covered in self.held_out_coverage.values()):
+            raise FreqLFError(f"the held_out_coverage of a calibration must have {len(LEVELS)} values for each scene")
 
-    def factor(self, level: float) -> float:
-        """How many units the interval of a level reaches to either side."""
-        return float(_follow(np.array([interval_factor(level)]), self.gaussian, self.needed)[0])
+    @property
+    def scenes(self) -> tuple[str, ...]:
+        """The scenes that it was fitted on."""
+        return tuple(self.held_out_coverage)
+
+    @property
+    def held_out_ece(self) -> float | None:
+        """The mean coverage ECE to expect on scenes that it does not know; None if it was not fitted."""
+        known = [calibration_error(np.array(covered)) for covered in self.held_out_coverage.values()]
+        return float(np.mean(known)) if known else None
 
     def half_width_px(self, deviation_px: NDArray[np.floating], level: float) -> NDArray[np.floating]:
         """Half the width of the interval around the estimate that holds the true disparity with a chance of `level`."""
-        return self._unit_px(deviation_px) * self.factor(level)
-
-    def deviation_px(self, deviation_px: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The deviation that holds 68.3 %, as that of a Gaussian does."""
-        return self._unit_px(deviation_px) * float(_follow(np.ones(1), self.gaussian, self.needed)[0])
+        deviations = interval_factor(level)
+        knots = (0.0, *self.gaussian)
+        after = min(int(np.searchsorted(knots, deviations)) or 1, len(self.gaussian))
+        lower_px, upper_px = self._width_px(deviation_px, after - 1), self._width_px(deviation_px, after)
+        return lower_px + (upper_px - lower_px) * (deviations - knots[after - 1]) / (knots[after] - knots[after - 1])
 
     def standardize(self, error_px: Values, deviation_px: Values) -> Values:
-        """Absolute errors in calibrated deviations, which should be distributed as a Gaussian's are in its own."""
-        return _follow(divide_errors(error_px, self._unit_px(deviation_px)), self.needed, self.gaussian)
+        """Absolute errors in deviations that should be distributed as a Gaussian's; inverts `half_width_px`."""
+        standard = divide_errors(error_px, np.zeros_like(error_px))  # infinite until an interval is found
+        below = 0.0
+        lower_px: NDArray[np.floating] = np.zeros_like(error_px)
+        for knot, above in enumerate(self.gaussian, start=1):
+            upper_px = self._width_px(deviation_px, knot)
+            inside = (error_px > lower_px) & (upper_px > lower_px)
+            if knot < len(self.gaussian):
+                inside &= error_px <= upper_px
+            share = (error_px[inside] - lower_px[inside]) / (upper_px[inside] - lower_px[inside])
+            standard[inside] = below + (above - below) * share
+            below, lower_px = above, upper_px
+        return standard
 
-    def _unit_px(self, deviation_px: NDArray[np.floating]) -> NDArray[np.floating]:
-        if not self.predicted_px:
-            return deviation_px
-        # Straight lines between logarithms, and beyond the ends the ratio of the last knot.
-        inside = np.clip(deviation_px, self.predicted_px[0], self.predicted_px[-1])
-        unit = np.exp(np.interp(np.log(inside), np.log(self.predicted_px), np.log(self.typical_px)))
-        return unit * (deviation_px / inside)
+    def _width_px(self, deviation_px: NDArray[np.floating], knot: int) -> NDArray[np.floating]:
+        """Half the width at `gaussian[knot - 1]`; knot 0 is the interval of no width."""
+        if knot == 0:
+            return np.zeros_like(deviation_px)
+        predicted_px = np.array(self.predicted_px)
+        needed = np.array([row[knot - 1] for row in self.needed])
+        inside_px = np.clip(deviation_px, predicted_px[0], predicted_px[-1])
+        width_px = np.exp(np.interp(np.log(inside_px), np.log(predicted_px), np.log(predicted_px * needed)))
+        return (width_px * (deviation_px / inside_px)).astype(deviation_px.dtype)
 
 
-def fit_calibration(pixels: Mapping[str, Pixels], kinds: Sequence[Kind] = KINDS) -> Calibration:
-    """Fit all `kinds` on scenes, and return the one that does best on scenes left out of its fit.
+def _steps(knots: Values) -> Values:
+    """From 0 to the first, and on to each next, along the first axis."""
+    return np.diff(knots, axis=0, prepend=0.0)
 
-    Scenes are left out one at a time, or in eight groups if there are more.
+
+def fit_calibration(pixels: Samples, kinds: Sequence[Kind] = KINDS) -> Calibration:
+    """Fit the kind of calibration that does best on scenes left out of its fit.
+
+    The best is the one whose intervals hold among certain and uncertain pixels alike. Choosing it by some scenes makes
+    their errors look a little smaller than those of others. So what is recorded as held out is a choice and a
+    fit without the scene, for each scene; or for eight groups, if there are more.
     """
-    if len(pixels) < 2:
-        raise FreqLFError(f"a calibration is fitted on two scenes at least, not {len(pixels)}")
+    fewest = 2 if len(kinds) == 1 else 3
+    if len(pixels) < fewest:
+        raise FreqLFError(f"a calibration is fitted on {fewest} scenes at least, not {len(pixels)}")
     samples = {name: _take_sample(*one) for name, one in pixels.items()}
-    held_out: dict[str, float] = {kind: float(np.mean(list(cross_validate(samples, kind).values()))) for kind in kinds}
-    best = min(kinds, key=lambda kind: held_out[kind])
-    return replace(_FITS[best](list(samples.values())), scenes=tuple(samples), held_out_ece=held_out)
+    held_out = _leave_out(samples, lambda others: _fit_best(others, kinds))
+    coverage = {name: coverage_curve(one.standardize(*samples[name])) for name, one in held_out.items()}
+    return replace(
+        _fit_best(samples, kinds), held_out_coverage={name: tuple(one.tolist()) for name, one in coverage.items()}
+    )
 
 
-def cross_validate(pixels: Mapping[str, Pixels], kind: Kind) -> dict[str, float]:
-    """The coverage ECE of every scene, by a calibration fitted without its group of scenes."""
-    names = list(pixels)
+def _fit_best(samples: Samples, kinds: Sequence[Kind]) -> Calibration:
+    """The kind with the least ECE on scenes left out; a single kind needs no comparison."""
+    if len(kinds) == 1:
+        return _FITS[kinds[0]](list(samples.values()))
+    ece_by_kind: dict[str, float] = {}
+    for kind in kinds:
+        held_out = _leave_out(samples, lambda others, kind=kind: _fit_best(others, [kind]))  # type: ignore[misc]
+        ece_by_kind[kind] = float(np.mean([_ece_in_quarters(one, *samples[name]) for name, one in held_out.items()]))
+    best = min(kinds, key=lambda kind: ece_by_kind[kind])
+    return replace(_fit_best(samples, [best]), ece_by_kind=ece_by_kind)
+
+
+def _leave_out(samples: Samples, fit: Callable[[Samples], Calibration]) -> dict[str, Calibration]:
+    """For every scene, a calibration fitted without it and the others of its group."""
+    names = list(samples)
     folds = min(len(names), _MOST_FOLDS)
-    ece = {}
+    fitted: dict[str, Calibration] = {}
     for fold in range(folds):
         left_out = names[fold::folds]
-        calibration = _FITS[kind]([pixels[name] for name in names if name not in left_out])
-        for name in left_out:
-            ece[name] = calibration_error(coverage_curve(calibration.standardize(*pixels[name])))
-    return {name: ece[name] for name in names}
+        fitted |= dict.fromkeys(left_out, fit({name: samples[name] for name in names if name not in left_out}))
+    return {name: fitted[name] for name in names}
+
+
+def _ece_in_quarters(calibration: Calibration, error_px: Values, deviation_px: Values) -> float:
+    """Intervals too wide for certain pixels must not make up for those too narrow for uncertain ones."""
+    standard = calibration.standardize(error_px, deviation_px)
+    quarters = np.array_split(np.argsort(deviation_px, kind="stable"), 4)
+    return float(np.mean([calibration_error(coverage_curve(standard[one])) for one in quarters if len(one)]))
 
 
 def write_calibration(path: Path, calibration: Calibration) -> None:
@@ -124,7 +177,7 @@ def write_calibration(path: Path, calibration: Calibration) -> None:
 
 
 def describe_calibration(calibration: Calibration) -> dict[str, Any]:
-    """As plain numbers and text, to be stored beside weights or scores."""
+    """As plain numbers and text, to be stored with weights or scores."""
     return asdict(calibration)
 
 
@@ -137,11 +190,12 @@ def parse_calibration(content: Any, source: str) -> Calibration:
         return Calibration(
             kind=content["kind"],
             predicted_px=tuple(map(float, content["predicted_px"])),
-            typical_px=tuple(map(float, content["typical_px"])),
             gaussian=tuple(map(float, content["gaussian"])),
-            needed=tuple(map(float, content["needed"])),
-            scenes=tuple(map(str, content["scenes"])),
-            held_out_ece={str(kind): float(ece) for kind, ece in content["held_out_ece"].items()},
+            needed=tuple(tuple(map(float, row)) for row in content["needed"]),
+            ece_by_kind={str(kind): float(ece) for kind, ece in content["ece_by_kind"].items()},
+            held_out_coverage={
+                str(scene): tuple(map(float, covered)) for scene, covered in content["held_out_coverage"].items()
+            },
         )
     except (TypeError, ValueError, AttributeError) as error:
         raise FreqLFError(f"{source} is not a calibration: {error}") from error
@@ -158,13 +212,6 @@ def read_calibration(path: Path) -> Calibration:
     except ValueError as error:
         raise FreqLFError(f"{path} is not JSON: {error}") from error
     return parse_calibration(content, str(path))
-
-
-def _follow(values: Values, start: tuple[float, ...], end: tuple[float, ...]) -> Values:
-    """The map through (0, 0) and the knots (start, end), straight on beyond the last."""
-    x, y = np.array((0.0, *start)), np.array((0.0, *end))
-    slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
-    return np.where(values <= x[-1], np.interp(values, x, y), y[-1] + slope * (values - x[-1]))
 
 
 def _take_sample(error_px: Values, deviation_px: Values) -> Pixels:
@@ -184,45 +231,51 @@ def _fit_scale(samples: Sequence[Pixels]) -> Calibration:
     reached = np.outer(_SCALES, factors)  # (scales, levels), in predicted deviations
     covered = [np.searchsorted(np.sort(divide_errors(*one)), reached, side="right") / len(one[0]) for one in samples]
     ece = np.mean(np.abs(np.array(covered) - LEVELS), axis=(0, 2))
-    return Calibration("scale", gaussian=(1.0,), needed=(float(_SCALES[np.argmin(ece)]),))
+    return Calibration("scale", needed=((float(_SCALES[np.argmin(ece)]),),))
 
 
 def _fit_levels(samples: Sequence[Pixels]) -> Calibration:
     """For each level the deviations that cover as much of all scenes together."""
-    return replace(_add_levels(Calibration(), samples), kind="levels")
+    standard = np.concatenate([divide_errors(*one) for one in samples])
+    needed = np.quantile(standard, _KNOT_LEVELS, method="nearest")
+    finite = np.isfinite(needed)  # where a deviation is 0 and the error is not, nothing is enough
+    if not finite[0]:
+        raise FreqLFError(_NOTHING_TO_FIT)
+    return _make_table("levels", np.ones(1), needed[None, finite])
 
 
 def _fit_deviations(samples: Sequence[Pixels]) -> Calibration:
-    """The typical error of pixels of about the same deviation, then levels in that unit."""
+    """The same among pixels of about the same deviation."""
     error_px, deviation_px = (np.concatenate(parts) for parts in zip(*samples, strict=True))
-    order = np.argsort(deviation_px, kind="stable")
-    groups = [group for group in np.array_split(order, _DEVIATION_KNOTS) if len(group)]
-    predicted = np.array([np.median(deviation_px[group]) for group in groups])
-    typical = np.array([np.median(error_px[group]) for group in groups])
-    # More uncertain is never more certain: halfway between the least monotone curve above and the greatest below.
-    typical = (np.maximum.accumulate(typical) + np.minimum.accumulate(typical[::-1])[::-1]) / 2
-    predicted, first = np.unique(predicted, return_index=True)
-    typical = np.maximum(typical[first], _SMALLEST_PX) * (1 + 1e-9 * np.arange(len(first)))
-    knots = Calibration(
-        predicted_px=tuple(predicted[predicted > 0].tolist()), typical_px=tuple(typical[predicted > 0].tolist())
+    error_px, deviation_px = error_px[deviation_px > 0], deviation_px[deviation_px > 0]
+    if not len(error_px):
+        raise FreqLFError(_NOTHING_TO_FIT)
+    # Between the same number of pixels each, but equal deviations stay together.
+    edges = np.quantile(deviation_px, np.arange(1, _DEVIATION_KNOTS) / _DEVIATION_KNOTS)
+    group = np.searchsorted(edges, deviation_px, side="right")
+    members = [group == number for number in np.unique(group)]
+    predicted_px = np.array([np.median(deviation_px[one]) for one in members])
+    widths_px = np.array([np.quantile(error_px[one], _KNOT_LEVELS) for one in members])
+    # More uncertain is never more certain: halfway between the least monotone table above and the greatest below.
+    widths_px = (np.maximum.accumulate(widths_px) + np.minimum.accumulate(widths_px[::-1])[::-1]) / 2
+    return _make_table("deviations", predicted_px, widths_px / predicted_px[:, None])
+
+
+_NOTHING_TO_FIT = "nearly all deviations are 0 where the error is not; there is nothing to calibrate"
+
+
+def _make_table(kind: Kind, predicted_px: Values, needed: Values) -> Calibration:
+    """From widths that do not fall along either axis; exact or equal errors leave some alike, which are set apart."""
+    gaussian = np.array([interval_factor(level) for level in _KNOT_LEVELS[: needed.shape[1]]])
+    widths_px = np.maximum(needed * predicted_px[:, None], _SMALLEST_PX)
+    apart = np.arange(len(predicted_px))[:, None] + np.arange(len(gaussian))
+    needed = widths_px * (1 + 1e-9 * apart) / predicted_px[:, None]
+    return Calibration(
+        kind, tuple(predicted_px.tolist()), tuple(gaussian.tolist()), tuple(tuple(row) for row in needed.tolist())
     )
-    return replace(_add_levels(knots, samples), kind="deviations")
 
 
-def _add_levels(calibration: Calibration, samples: Sequence[Pixels]) -> Calibration:
-    standard = np.concatenate([calibration.standardize(*one) for one in samples])
-    gaussian = np.array([interval_factor(level) for level in _KNOT_LEVELS])
-    needed = np.quantile(standard, _KNOT_LEVELS, method="nearest")
-    if not np.isfinite(needed[0]):
-        raise FreqLFError("nearly all deviations are 0 where the error is not; there is nothing to calibrate")
-    finite = np.isfinite(needed)
-    gaussian, needed = gaussian[finite], needed[finite]
-    # Strictly increasing, so that the map can be inverted: many errors may be exactly 0, or exactly alike.
-    needed = np.maximum.accumulate(needed) + 1e-9 * gaussian
-    return replace(calibration, gaussian=tuple(gaussian.tolist()), needed=tuple(needed.tolist()))
-
-
-_FITS: dict[Kind, Callable[[Sequence[Pixels]], Calibration]] = {
+_FITS: dict[str, Callable[[Sequence[Pixels]], Calibration]] = {
     "none": _keep,
     "scale": _fit_scale,
     "levels": _fit_levels,

@@ -9,6 +9,7 @@ import contextlib
 import functools
 import importlib
 import io
+import os
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -130,4 +131,11 @@ def _condense(box: str) -> str:
 
 def run_and_exit() -> None:
     """Entry point of the console script."""
-    sys.exit(main())
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader has seen enough, as in `freqlf train --help | head`; nothing may be printed at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 141  # what a shell reports for a program that the signal SIGPIPE ended
+    sys.exit(code)

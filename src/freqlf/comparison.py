@@ -124,22 +124,34 @@ def table_bands(methods: Sequence[MethodEvaluation]) -> Table:
 def table_uncertainty(method: MethodEvaluation) -> Table:
     """The paper's measures of uncertainty, and AUSE: per scene, their mean, and over all pixels together."""
     found = {name: scene.uncertainty for name, scene in method.scenes.items() if scene.uncertainty is not None}
-    calibrated = all(one.calibrated_coverage is not None for one in found.values())
+    assert method.pooled_uncertainty is not None
+    shown = [*found.values(), method.pooled_uncertainty]
     headings = ["scene", "Spearman", "Pearson", "coverage ECE", "coverage - level", "AUSE"]
-    if calibrated:
-        headings.append("calibrated ECE")
+    notes = []
+    if all(one.calibrated is not None for one in shown):
+        headings += ["calibrated Pearson", "calibrated ECE"]
+    left_out = any(one.calibrated is not None and one.calibrated.held_out_coverage is not None for one in shown)
+    if left_out:
+        headings.append("left out ECE")
+        notes.append(
+            "Left out: of scenes that the calibration was fitted on, the ECE by one chosen and fitted without them, "
+            "as recorded with the calibration. That is what to expect elsewhere."
+        )
 
     def list_values(one: Uncertainty) -> list[float]:
         scores = one.scores
         values = [scores.spearman, scores.pearson, scores.ece, scores.bias, scores.ause]
-        return values if one.calibrated_ece is None else [*values, one.calibrated_ece]
+        if one.calibrated is not None:
+            values += [one.calibrated.pearson, one.calibrated.ece]
+            if left_out:
+                values.append(np.nan if one.calibrated.held_out_ece is None else one.calibrated.held_out_ece)
+        return values
 
     def make_row(name: str, values: Sequence[float]) -> Row:
         return name, *(format_number(value, 3) for value in values)
 
     per_scene = {name: list_values(one) for name, one in found.items()}
     mean = np.mean(list(per_scene.values()), axis=0).tolist()
-    assert method.pooled_uncertainty is not None
     reference = read_reference("uncertainty")
     return Table(
         f"{method.name}: uncertainty",
@@ -147,6 +159,7 @@ def table_uncertainty(method: MethodEvaluation) -> Table:
         tuple(make_row(name, values) for name, values in per_scene.items()),
         (make_row("mean", mean), make_row("pooled", list_values(method.pooled_uncertainty))),
         notes=(
+            *notes,
             f"The paper's {reference['method']} on the stratified scenes: Spearman {reference['pooled']['spearman']}, "
             f"Pearson {reference['pooled']['pearson']} (pooled), coverage ECE {reference['mean']['ece']} (mean).",
         ),

@@ -82,7 +82,7 @@ def coverage_curve(standard_errors: Values, levels: tuple[float, ...] = LEVELS) 
     return coverage(standard_errors, tuple(interval_factor(level) for level in levels))
 
 
-def calibration_error(covered: Values, levels: tuple[float, ...] = LEVELS) -> float:
+def calibration_error(covered: NDArray[np.floating], levels: tuple[float, ...] = LEVELS) -> float:
     """The coverage ECE: mean distance between coverage and level."""
     return float(np.mean(np.abs(covered - np.array(levels))))
 
@@ -129,8 +129,8 @@ def score_uncertainty(error_px: NDArray[np.floating], variance_px2: NDArray[np.f
     error = np.abs(error)
     covered = coverage_curve(standardize(error, variance))
     return UncertaintyScores(
-        spearman=_correlate(rankdata(variance), rankdata(error)),
-        pearson=_correlate(variance, error),
+        spearman=correlate(rankdata(variance), rankdata(error)),
+        pearson=correlate(variance, error),
         ece=calibration_error(covered),
         bias=float(np.mean(covered - np.array(LEVELS))),
         ause=sparsify(error, variance).ause(),
@@ -138,7 +138,8 @@ def score_uncertainty(error_px: NDArray[np.floating], variance_px2: NDArray[np.f
     )
 
 
-def _correlate(one: Values, other: Values) -> float:
+def correlate(one: NDArray[np.floating], other: NDArray[np.floating]) -> float:
+    """Pearson's correlation; NaN if either is constant."""
     one, other = one - one.mean(), other - other.mean()
     scale = np.sqrt(np.sum(one**2) * np.sum(other**2))
     return float(np.sum(one * other) / scale) if scale > 0 else float("nan")

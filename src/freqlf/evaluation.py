@@ -15,6 +15,7 @@ from freqlf.diagnostics import (
     Values,
     calibration_error,
     check_uncertainty,
+    correlate,
     coverage_curve,
     score_uncertainty,
     sparsify,
@@ -29,6 +30,7 @@ from freqlf.regions import find_regions
 from freqlf.results import Results
 
 Result = TypeVar("Result")
+_ONE_DEVIATION = 0.683  # the level of an interval that reaches one deviation to either side
 
 
 @dataclass(frozen=True)
@@ -70,18 +72,43 @@ class Uncertainty:
     Attributes:
         scores: by the variance as it was predicted.
         coverage: (levels,) of the intervals of `freqlf.diagnostics.LEVELS`.
-        calibrated_coverage: the same for calibrated intervals; None without a calibration.
+        calibrated: the same for calibrated intervals; None without a calibration.
     """
 
     scores: UncertaintyScores
     coverage: Values
     sparsification: Sparsification
-    calibrated_coverage: Values | None = None
+    calibrated: "Calibrated | None" = None
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """How intervals do once they are calibrated. Spearman's correlation and AUSE stay, as the order of pixels does.
+
+    Attributes:
+        coverage: (levels,), as of an uncertainty.
+        pearson: correlation of the squared width and the absolute error.
+        held_out_coverage: if the calibration was fitted on this very scene, the coverage by one that was not.
+    """
+
+    coverage: Values
+    pearson: float
+    held_out_coverage: Values | None
 
     @property
-    def calibrated_ece(self) -> float | None:
-        """The coverage ECE of calibrated intervals."""
-        return None if self.calibrated_coverage is None else calibration_error(self.calibrated_coverage)
+    def ece(self) -> float:
+        """The coverage ECE."""
+        return calibration_error(self.coverage)
+
+    @property
+    def held_out_ece(self) -> float | None:
+        """The coverage ECE of intervals that do not know the scene."""
+        return None if self.held_out_coverage is None else calibration_error(self.held_out_coverage)
+
+    @property
+    def honest_coverage(self) -> Values:
+        """Of intervals that do not know the scene, in any case."""
+        return self.coverage if self.held_out_coverage is None else self.held_out_coverage
 
 
 @dataclass(frozen=True)
@@ -163,7 +190,7 @@ def evaluate_method(
     together = None
     if pooled and len(pooled) == len(scenes):
         errors, variances = (np.concatenate(parts) for parts in zip(*pooled, strict=True))
-        together = evaluate_uncertainty(errors, variances, calibration)
+        together = evaluate_uncertainty(errors, variances, calibration, list(scenes))
     return MethodEvaluation(name, scenes, together)
 
 
@@ -184,7 +211,7 @@ def evaluate_scene(
         official=_naming(path, lambda: score_officially(truth.scene, prediction_px)),
         regions={region: score(mask) for region, mask in truth.regions.items()},
         spectrum=None if scores.non_finite else evaluate_spectrum(truth, prediction_px),
-        uncertainty=None if pixels is None else evaluate_uncertainty(*pixels, calibration),
+        uncertainty=None if pixels is None else evaluate_uncertainty(*pixels, calibration, [truth.name]),
         runtime_s=results.runtime_s(truth.name),
         peak_memory_mb=results.peak_memory_mb(truth.name),
     )
@@ -213,14 +240,30 @@ def evaluate_spectrum(truth: Truth, prediction_px: NDArray[np.floating]) -> Spec
     return Spectrum(magnitude_px, *radial_profile(magnitude_px), band_shares(magnitude_px))
 
 
-def evaluate_uncertainty(error_px: Values, variance_px2: Values, calibration: Calibration | None = None) -> Uncertainty:
-    """All measures of an uncertainty over some pixels."""
-    calibrated = None if calibration is None else calibration.standardize(error_px, np.sqrt(variance_px2))
+def evaluate_uncertainty(
+    error_px: Values,
+    variance_px2: Values,
+    calibration: Calibration | None = None,
+    scenes: Sequence[str] = (),
+) -> Uncertainty:
+    """All measures of an uncertainty over the pixels of some scenes."""
     return Uncertainty(
         scores=score_uncertainty(error_px, variance_px2),
         coverage=coverage_curve(standardize(error_px, variance_px2)),
         sparsification=sparsify(error_px, variance_px2),
-        calibrated_coverage=None if calibrated is None else coverage_curve(calibrated),
+        calibrated=None if calibration is None else _evaluate_calibrated(error_px, variance_px2, calibration, scenes),
+    )
+
+
+def _evaluate_calibrated(
+    error_px: Values, variance_px2: Values, calibration: Calibration, scenes: Sequence[str]
+) -> Calibrated:
+    deviation_px = np.sqrt(variance_px2)
+    known = [calibration.held_out_coverage[scene] for scene in scenes if scene in calibration.held_out_coverage]
+    return Calibrated(
+        coverage=coverage_curve(calibration.standardize(error_px, deviation_px)),
+        pearson=correlate(calibration.half_width_px(deviation_px, _ONE_DEVIATION) ** 2, error_px),
+        held_out_coverage=np.mean(known, axis=0) if known and len(known) == len(scenes) else None,
     )
 
 
@@ -239,9 +282,13 @@ def describe_method(method: MethodEvaluation) -> dict[str, object]:
         if uncertainty is None:
             return None
         facts: dict[str, object] = {**asdict(uncertainty.scores), "coverage": uncertainty.coverage.tolist()}
-        if uncertainty.calibrated_coverage is not None:
-            facts["calibrated_ece"] = uncertainty.calibrated_ece
-            facts["calibrated_coverage"] = uncertainty.calibrated_coverage.tolist()
+        calibrated = uncertainty.calibrated
+        if calibrated is not None:
+            facts |= {"calibrated_ece": calibrated.ece, "calibrated_pearson": calibrated.pearson}
+            facts["calibrated_coverage"] = calibrated.coverage.tolist()
+            if calibrated.held_out_coverage is not None:
+                facts["held_out_ece"] = calibrated.held_out_ece
+                facts["held_out_coverage"] = calibrated.held_out_coverage.tolist()
         return facts
 
     scenes = {

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,6 +50,25 @@ def replacing_directory(path: Path, *, overwrite: bool = False) -> Iterator[Path
         raise FreqLFError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def require_folder(path: Path, *, overwrite: bool = False) -> None:
+    """Refuse a folder that `replacing_directory` could not fill in the end: to be called before long work.
+
+    What is there already, and places that cannot be written to, are found out by trying; nothing stays behind.
+    """
+    try:
+        if path.is_dir() and not overwrite and any(path.iterdir()):
+            raise FreqLFError(f"{path} is not empty; add --overwrite to replace the results in it")
+        if path.exists() and not path.is_dir():
+            raise FreqLFError(f"{path} is a file; choose another place for the folder of results")
+        # The folder is made beside its final place, and moved into it if that exists.
+        places = [next(parent for parent in path.absolute().parents if parent.exists())]
+        for place in [*places, path] if path.is_dir() else places:
+            with tempfile.TemporaryDirectory(dir=place, prefix=f".{path.name}."):
+                pass
+    except OSError as error:
+        raise FreqLFError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _move_entries(source: Path, target: Path) -> None:

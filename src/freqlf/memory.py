@@ -1,8 +1,12 @@
-"""How much memory this process holds, and held at most."""
+"""How much memory this process holds, held at most, and may still take."""
 
+import os
 import resource
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+_SYSTEM = Path("/")
 
 
 def held_memory_mb() -> float:
@@ -16,14 +20,65 @@ def peak_memory_mb() -> float:
     return _read_status("VmHWM") or _peak_of_usage_mb()
 
 
+def default_limit_bytes() -> int:
+    """What this process may hold if nobody said: what it holds now, and half of what is free."""
+    return int(held_memory_mb() * 1e6) + free_memory_bytes() // 2
+
+
+def free_memory_bytes(root: Path = _SYSTEM) -> int:
+    """What can still be taken without swapping, nor exceeding the limits of the containers around this process.
+
+    Systems that do not tell are taken to have half of their memory free. root: where the system's files are,
+    another place in tests.
+    """
+    available = _read_key(root / "proc/meminfo", "MemAvailable:")
+    free = _installed_bytes() // 2 if available is None else available * 1024
+    return max(0, min([free, *_container_rooms(root)]))
+
+
+def _container_rooms(root: Path) -> Iterator[int]:
+    """The bytes left in each control group around this process that has a limit."""
+    groups = _read_text(root / "proc/self/cgroup").splitlines()
+    for _, controllers, inner in (line.split(":", 2) for line in groups if line.count(":") >= 2):
+        if controllers == "":  # version 2
+            base, limit, usage, cache = root / "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            base, cache = root / "sys/fs/cgroup/memory", "total_inactive_file"
+            limit, usage = "memory.limit_in_bytes", "memory.usage_in_bytes"
+        else:
+            continue
+        innermost = base / inner.lstrip("/")
+        for folder in (innermost, *innermost.parents):
+            if not folder.is_relative_to(base):
+                break
+            limit_text, usage_text = _read_text(folder / limit), _read_text(folder / usage)
+            if limit_text.isdigit() and usage_text.isdigit():
+                # Pages of files that nobody has used for long are given back as soon as others need the room.
+                yield int(limit_text) - int(usage_text) + (_read_key(folder / "memory.stat", cache) or 0)
+
+
 def _read_status(key: str) -> float | None:
     """A number of kB in Linux's status of this process, in MB."""
+    kilobytes = _read_key(_SYSTEM / "proc/self/status", f"{key}:")
+    return None if kilobytes is None else kilobytes * 1024 / 1e6
+
+
+def _read_key(path: Path, key: str) -> int | None:
+    """The number in the line that begins with a key."""
+    lines = [line.split() for line in _read_text(path).splitlines()]
+    return next((int(words[1]) for words in lines if words[:1] == [key]), None)
+
+
+def _read_text(path: Path) -> str:
+    """What a file of the system says; nothing if it is not there."""
     try:
-        lines = Path("/proc/self/status").read_text().splitlines()
+        return path.read_text().strip()
     except OSError:
-        return None
-    kilobytes = next((line.split()[1] for line in lines if line.startswith(f"{key}:")), None)
-    return None if kilobytes is None else float(kilobytes) * 1024 / 1e6
+        return ""
+
+
+def _installed_bytes() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _peak_of_usage_mb() -> float:

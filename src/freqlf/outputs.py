@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freqlf.calibration import Calibration
 from freqlf.data.parameters import Parameters
 from freqlf.errors import FreqLFError
 from freqlf.estimate import INTERVAL, Estimate
@@ -34,7 +35,7 @@ from freqlf.refocus import present_views, refocus, render_all_in_focus
 Writer = Callable[[Path], None]
 
 RECORD = "estimate.json"
-_TAIL_PERCENT = round(100 * (1 - INTERVAL) / 2)
+_PERCENT = round(100 * INTERVAL)
 
 # All files there can be, and what they hold.
 CONTENTS = {
@@ -42,8 +43,8 @@ CONTENTS = {
     "disparity.png": "the same in 16 bits; scale and offset are in its text metadata",
     "disparity.npy": "the same as a NumPy array (height, width) of float32",
     "deviation.pfm": "standard deviation of the disparity, px per view step",
-    "lower.pfm": f"the disparity is below this with a probability of {_TAIL_PERCENT} %",
-    "upper.pfm": f"the disparity is above this with a probability of {_TAIL_PERCENT} %",
+    "lower.pfm": f"lower end of an interval that holds the true disparity with a chance of {_PERCENT} %",
+    "upper.pfm": "its upper end",
     "depth.pfm": "depth along the optical axis, mm; infinite where the disparity is beyond infinity",
     "pointcloud.ply": "coloured points in the central camera's frame, mm; x right, y down, z into the scene",
     "centre-view.png": "the view that the maps belong to",
@@ -103,6 +104,7 @@ def write_estimate(
             cloud = build_point_cloud(estimate.disparity_px, view, parameters, estimate.deviation_px, options.points)
         writers = _prepare_files(estimate, light_field, parameters, cloud, options)
         files = {name: meaning for name, meaning in CONTENTS.items() if name in writers or name == RECORD}
+        files |= {name: f"{files[name]}, {_origin(estimate)}" for name in ("lower.pfm", "upper.pfm") if name in files}
         with _naming(directory):
             for name, write in writers.items():
                 write(folder / name)
@@ -155,6 +157,11 @@ def _prepare_files(
     return writers | {name: partial(_write_picture, view=view) for name, view in pictures.items()}
 
 
+def _origin(estimate: Estimate) -> str:
+    """Where the interval comes from, in words."""
+    return "as predicted by the network" if estimate.calibration is None else "calibrated on scenes with ground truth"
+
+
 def _write_picture(path: Path, view: View) -> None:
     write_image(path, np.rint(view * np.float32(255)).astype(np.uint8))
 
@@ -183,13 +190,23 @@ def _describe(
         },
         "disparity_px": _summarise(estimate.disparity_px),
         "deviation_px": None if estimate.deviation_px is None else _summarise(estimate.deviation_px),
-        "interval": None if estimate.lower_px is None else INTERVAL,
+        "interval": None if estimate.lower_px is None else _describe_interval(estimate.calibration),
         "tile_px": estimate.tile_px,
+        "memory_limit_bytes": estimate.memory_bytes,
         "network_seconds": estimate.seconds,
         "camera": None if parameters is None else asdict(parameters),
         "points": None if cloud is None else len(cloud),
         "output_options": asdict(options),
     }
+
+
+def _describe_interval(calibration: Calibration | None) -> dict[str, Any]:
+    """Its level, and whether it can be trusted to hold as often; the table behind it stays with the weights."""
+    record: dict[str, Any] = {"level": INTERVAL, "calibrated": calibration is not None}
+    if calibration is not None:
+        held_out = {"fitted_on": list(calibration.scenes), "held_out_ece": calibration.held_out_ece}
+        record["calibration"] = {"kind": calibration.kind, **held_out}
+    return record
 
 
 def _summarise(values: NDArray[np.floating]) -> dict[str, float | int]:

@@ -12,7 +12,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from freqlf.calibration import Calibration, parse_calibration
 from freqlf.comparison import DIGITS, HEADINGS
+from freqlf.diagnostics import calibration_error
 from freqlf.errors import FreqLFError
 from freqlf.evaluation import rank_methods
 from freqlf.tables import Table, format_number
@@ -77,8 +81,15 @@ CAPTIONS = {
     "masks": "The pixels that count as boundary and as textureless.",
     "profiles": "Mean magnitude of the error on rings of equal frequency.",
     "spectrum": "Fourier magnitude of the absolute error; the centre is the lowest frequency.",
-    "coverage": "The share of pixels inside intervals of a level; on the diagonal, intervals hold what they say.",
+    "coverage": "The share of pixels inside intervals of a level; on the diagonal, intervals hold what they say. "
+    "Scenes that a calibration was fitted on are shown by one that does not know them.",
     "sparsification": "The error that is left when the most uncertain pixels are removed, against the best order.",
+}
+# Whichever is the most honest that all scenes have.
+_ECE_REMARKS = {
+    "held_out_ece": "mean, calibrated without the scene",
+    "calibrated_ece": "mean, calibrated",
+    "ece": "mean, as predicted",
 }
 _WIDE_PX = 1000  # figures drawn for a paper's column have fewer pixels, those for its page more
 
@@ -89,12 +100,14 @@ class EvaluationFolder:
 
     Attributes:
         content: of evaluation.json.
+        calibration: of the method's intervals, if it has one.
         figures: PNG files by the name of the file without its ending.
         scores_csv: all scores, or None if that file is not there.
     """
 
     content: dict[str, Any]
     tables: tuple[Table, ...]
+    calibration: Calibration | None
     figures: dict[str, bytes]
     scores_csv: bytes | None
 
@@ -128,7 +141,10 @@ def read_evaluation(directory: Path) -> EvaluationFolder:
             raise FreqLFError(f"{directory / 'figures' / name}.png is not a PNG file; evaluate again with --overwrite")
     try:
         tables = tuple(_parse_table(table) for table in content["tables"])
-        evaluation = EvaluationFolder(content, tables, figures, scores_csv)
+        calibration = content["calibration"]
+        if calibration is not None:
+            calibration = parse_calibration(calibration, f"the calibration in {path}")
+        evaluation = EvaluationFolder(content, tables, calibration, figures, scores_csv)
         for method in content["methods"].values():
             if not (method["scenes"] and isinstance(method["mean"], dict)):
                 raise ValueError
@@ -238,10 +254,12 @@ def list_highlights(evaluation: EvaluationFolder) -> list[tuple[str, str, str]]:
         highlights.append((HEADINGS[metric], format_number(value, DIGITS[metric]), remark))
     pooled = method.get("pooled_uncertainty")
     if pooled:
-        calibrated = pooled.get("calibrated_ece") is not None
-        ece = pooled["calibrated_ece" if calibrated else "ece"]
         highlights.append(("Spearman", format_number(pooled["spearman"], 3), "error and variance, all pixels"))
-        highlights.append(("coverage ECE", format_number(ece, 3), "calibrated" if calibrated else "as predicted"))
+        for key, remark in _ECE_REMARKS.items():
+            values = [scene["uncertainty"].get(key) for scene in method["scenes"].values()]
+            if None not in values:
+                highlights.append(("coverage ECE", format_number(sum(values) / len(values), 3), remark))
+                break
     seconds = [scene.get("runtime_s") for scene in method["scenes"].values()]
     if None not in seconds:
         highlights.append(("time", f"{sum(seconds) / len(seconds):.2f} s", "mean per light field"))
@@ -283,7 +301,7 @@ def table_to_html(table: Table, ours: str) -> str:
     rows = "\n".join(line(row, y) for y, row in enumerate(table.rows))
     summary = "\n".join(map(line, table.summary))
     parts = [
-        f"<h3>{escape(table.title)}</h3>",
+        f"<h3>{escape(table.title if table.title.startswith(ours) else capitalise(table.title))}</h3>",
         f'<div class="scroll"><table><thead><tr>{headings}</tr></thead>',
         f"<tbody>\n{rows}\n</tbody>",
         f"<tfoot>\n{summary}\n</tfoot>" if table.summary else "",
@@ -291,6 +309,11 @@ def table_to_html(table: Table, ours: str) -> str:
         *(f'<p class="note">{escape(note)}</p>' for note in table.notes),
     ]
     return "\n".join(filter(None, parts))
+
+
+def capitalise(title: str) -> str:
+    """With a capital at its beginning; the rest stays."""
+    return title[:1].upper() + title[1:]
 
 
 def figures_to_html(figures: Mapping[str, bytes]) -> str:
@@ -331,8 +354,8 @@ def _describe_origin(evaluation: EvaluationFolder) -> str:
     parts = [
         f"<h3>Protocol: {escape(name)}</h3>\n{facts_to_html(facts)}" for name, facts in content["protocols"].items()
     ]
-    if content.get("calibration"):
-        parts.append(f"<h3>Calibration</h3>\n{facts_to_html(content['calibration'])}")
+    if evaluation.calibration is not None:
+        parts.append(f"<h3>Calibration</h3>\n{facts_to_html(_summarise_calibration(evaluation.calibration))}")
     parts.append(f"<h3>Provenance</h3>\n{facts_to_html(content['provenance'])}")
     if evaluation.scores_csv is not None:
         link = _embed(evaluation.scores_csv, "text/csv")
@@ -340,6 +363,19 @@ def _describe_origin(evaluation: EvaluationFolder) -> str:
             f'<p class="download"><a download="scores.csv" href="{link}">All scores with all digits (CSV)</a></p>'
         )
     return _section("protocol", "Protocol and provenance", "", *parts)
+
+
+def _summarise_calibration(calibration: Calibration) -> dict[str, Any]:
+    """Without its table of numbers, which is in the evaluation's JSON."""
+    return {
+        "kind": calibration.kind,
+        "fitted on": calibration.scenes,
+        "coverage ECE of each, left out": {
+            scene: calibration_error(np.array(covered)) for scene, covered in calibration.held_out_coverage.items()
+        },
+        "their mean": calibration.held_out_ece,
+        "kinds compared, by ECE in quarters": calibration.ece_by_kind,
+    }
 
 
 def facts_to_html(facts: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from freqlf.calibration import read_calibration
 from freqlf.cli import main
 from freqlf.results import write_result
 
@@ -30,9 +31,17 @@ def test_a_calibration_is_fitted_and_can_be_evaluated(calibrate, tmp_path, capsy
     code, output, error, out = calibrate()
     assert (code, error) == (0, "")
     assert "fitted on a, b, c" in output
-    held_out = json.loads(out.read_text())["held_out_ece"]
-    assert held_out["none"] > 0.3
-    assert min(held_out.values()) < 0.03
+    content = json.loads(out.read_text())
+    assert content["ece_by_kind"]["none"] > 0.3
+    assert read_calibration(out).held_out_ece < 0.03
+    assert list(content["held_out_coverage"]) == ["a", "b", "c"]
+    # The table tells before and after, per scene, averaged and pooled.
+    rows = {line.split()[1]: line.split()[3::2] for line in output.splitlines() if line.startswith("│")}
+    assert list(rows) == ["a", "b", "c", "mean", "pooled"]
+    for row in rows.values():
+        assert float(row[2]) > 0.3 > 0.1 > float(row[4])
+        assert float(row[3]) > 0.99
+        assert float(row[5]) == pytest.approx(0.9, abs=0.04)
     arguments = ["--from", str(tmp_path / "ours"), "--data", str(tmp_path / "data"), "--out", str(tmp_path / "report")]
     options = ["--split", "a,b,c", "--border", "2", "--no-figures", "--calibration", str(out)]
     assert main(["evaluate", *arguments, *options]) == 0
@@ -43,7 +52,7 @@ def test_a_calibration_is_fitted_and_can_be_evaluated(calibrate, tmp_path, capsy
 
 
 def test_bad_input_is_one_line(calibrate, tmp_path):
-    assert "two scenes at least" in calibrate("--split", "a")[2]
+    assert "3 scenes at least, not 2" in calibrate("--split", "a,b")[2]
     (tmp_path / "ours" / "variance_maps" / "b.pfm").unlink()
     code, output, error, out = calibrate()
     assert (code, output) == (2, "")

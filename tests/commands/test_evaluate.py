@@ -146,17 +146,32 @@ def test_other_methods_are_ranked(golden, evaluate, tmp_path):
 
 
 def test_a_calibration_is_applied_to_the_intervals(golden, evaluate, tmp_path):
-    write_calibration(
-        tmp_path / "c.json", Calibration("scale", needed=(3.0,), scenes=("x", "y"), held_out_ece={"scale": 0.1})
-    )
+    calibration = Calibration("scale", needed=((3.0,),), held_out_coverage={"x": LEVELS, "y": LEVELS})
+    write_calibration(tmp_path / "c.json", calibration)
     code, _, _, out = evaluate("--split", "a,b", "--calibration", str(tmp_path / "c.json"))
     assert code == 0
     report = read_json(out)
     a = report["methods"]["ours"]["scenes"]["a"]["uncertainty"]
     # Two deviations are two thirds of a calibrated one: inside from 49.5 % on.
     assert a["calibrated_coverage"] == pytest.approx([0.9 + 0.1 * (level > 0.495) for level in LEVELS])
-    assert report["calibration"]["scenes"] == ["x", "y"]
-    assert table_of(report, "ours: uncertainty")["headings"][-1] == "calibrated ECE"
+    assert a["calibrated_ece"] == pytest.approx(np.mean(np.abs(np.array(a["calibrated_coverage"]) - LEVELS)))
+    assert "held_out_ece" not in a
+    assert list(report["calibration"]["held_out_coverage"]) == ["x", "y"]
+    assert table_of(report, "ours: uncertainty")["headings"][-2:] == ["calibrated Pearson", "calibrated ECE"]
+
+
+def test_scenes_that_a_calibration_was_fitted_on_are_judged_without_them(golden, evaluate, tmp_path):
+    wider = tuple(level + 0.02 for level in LEVELS)
+    calibration = Calibration("scale", needed=((3.0,),), held_out_coverage={"a": wider, "b": LEVELS})
+    write_calibration(tmp_path / "c.json", calibration)
+    report = read_json(evaluate("--split", "a,b", "--calibration", str(tmp_path / "c.json"))[3])
+    ours = report["methods"]["ours"]
+    assert ours["scenes"]["a"]["uncertainty"]["held_out_ece"] == pytest.approx(0.02)
+    assert ours["pooled_uncertainty"]["held_out_ece"] == pytest.approx(0.01)
+    table = table_of(report, "ours: uncertainty")
+    assert table["headings"][-1] == "left out ECE"
+    assert [row[-1] for row in (*table["rows"], *table["summary"])] == ["0.020", "0.000", "0.010", "0.010"]
+    assert "fitted without" in table["notes"][0]
 
 
 def test_published_scores_stand_apart_unless_the_servers_ground_truth_is_there(make_scene, evaluate, tmp_path):
@@ -195,7 +210,7 @@ def test_published_scores_of_the_additional_scenes_have_columns_of_their_own(mak
 
 
 def test_figures_are_drawn(golden, evaluate, tmp_path):
-    write_calibration(tmp_path / "c.json", Calibration("scale", needed=(2.0,)))
+    write_calibration(tmp_path / "c.json", Calibration("scale", needed=((2.0,),)))
     code, output, _, out = evaluate("--split", "all", "--figures", "--calibration", str(tmp_path / "c.json"))
     assert code == 0
     names = sorted(path.name for path in (out / "figures").iterdir())

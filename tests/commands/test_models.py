@@ -17,6 +17,7 @@ def test_models_lists_every_preset_and_all_weights(capsys: pytest.CaptureFixture
     for name, entry in WEIGHTS.items():
         (row,) = [line for line in weights.splitlines() if f" {name} " in line]
         assert f"{entry.scores['mean'][0]:.2f}" in row
+        assert f"ECE {entry.calibration.held_out_ece:.3f} on a scene left out" in row
         assert entry.licence in row
 
 

@@ -13,14 +13,26 @@ NAMES = GROUPS["additional"]
 @pytest.mark.parametrize("count", [1, 4, 16])
 def test_coverage_is_drawn_against_the_level(count):
     curves = {name: LEVEL ** (1 / (i + 1)) for i, name in enumerate(NAMES[:count])}
-    figure = draw_coverage(curves, {NAMES[0]: LEVEL}, "coverage of intervals")
+    figure = draw_coverage(curves, dict.fromkeys(curves, LEVEL))
+    assert_nothing_is_clipped(figure)
+    predicted, calibrated = figure.axes
+    for axes in (predicted, calibrated):
+        assert len(axes.lines) == 1 + count  # the diagonal and the scenes
+        assert np.array_equal(axes.lines[1].get_xdata(), LEVEL)
+    assert np.array_equal(predicted.lines[count].get_ydata(), LEVEL ** (1 / count))
+    assert np.array_equal(calibrated.lines[count].get_ydata(), LEVEL)
+    assert calibrated.get_title() == "calibrated intervals"
+    legend = (calibrated.get_legend() or figure.legends[0]).get_texts()
+    ece = "" if count == 16 else ", ECE 0.000"
+    assert [text.get_text() for text in legend] == ["ideal", *(f"{name}{ece}" for name in curves)]
+
+
+def test_coverage_without_a_calibration_is_one_panel():
+    figure = draw_coverage({"a": LEVEL**0.5}, {})
     assert_nothing_is_clipped(figure)
     (axes,) = figure.axes
-    assert len(axes.lines) == 1 + count + 1  # the diagonal, the scenes, and what is calibrated
-    assert np.array_equal(axes.lines[1].get_xdata(), LEVEL)
-    assert "calibrated" in axes.get_title()
-    legend = (axes.get_legend() or figure.legends[0]).get_texts()
-    assert [text.get_text() for text in legend] == ["ideal", *curves]
+    ece = np.mean(LEVEL**0.5 - LEVEL)
+    assert axes.lines[1].get_label() == f"a, ECE {ece:.3f}"
 
 
 @pytest.mark.parametrize("count", [1, 4, 16])

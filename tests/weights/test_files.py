@@ -5,11 +5,13 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from freqlf.config import AlignedConfig, PassConfig
+from freqlf.calibration import Calibration
+from freqlf.config import AlignedConfig, PassConfig, config_to_dict
+from freqlf.diagnostics import LEVELS
 from freqlf.errors import FreqLFError
 from freqlf.nn.build import build_model
 from freqlf.weights.files import read_weights, write_weights
-from freqlf.weights.load import load_model
+from freqlf.weights.load import load_calibrated, load_model
 
 CONFIG = AlignedConfig(passes=(PassConfig(channels=8, layers=1, modes=2, stem_channels=8, windows_px=(5,)),))
 
@@ -23,9 +25,11 @@ def weights(tmp_path: Path) -> Path:
 
 
 def test_round_trip(weights: Path) -> None:
-    config, state, facts = read_weights(weights)
-    assert config == CONFIG
-    assert facts == {"data": "none"}
+    content = read_weights(weights)
+    assert content.config == CONFIG
+    assert content.facts == {"data": "none"}
+    assert content.calibration is None
+    state = content.state
     torch.manual_seed(0)
     for name, weight in build_model(CONFIG).state_dict().items():
         assert torch.equal(state[name], weight)
@@ -36,14 +40,28 @@ def test_round_trip(weights: Path) -> None:
 
 def test_half_precision_halves_the_file(tmp_path: Path, weights: Path) -> None:
     half = tmp_path / "half.safetensors"
-    _, state, facts = read_weights(weights)
-    write_weights(half, CONFIG, state, facts)
+    state = read_weights(weights).state
+    write_weights(half, CONFIG, state, {})
     assert half.stat().st_size < 0.7 * weights.stat().st_size
-    for name, weight in read_weights(half)[1].items():
+    for name, weight in read_weights(half).state.items():
         assert weight.dtype == torch.float32
         assert torch.allclose(weight, state[name], atol=1e-3, rtol=1e-3)
     with pytest.raises(FreqLFError, match="not finite"):
         write_weights(half, CONFIG, {"huge": torch.tensor([1e6])}, {})
+
+
+def test_a_calibration_travels_with_the_weights(tmp_path: Path) -> None:
+    path = tmp_path / "calibrated.safetensors"
+    covered = tuple(level + 0.01 for level in LEVELS)
+    calibration = Calibration("scale", needed=((0.4,),), held_out_coverage={"a": covered, "b": LEVELS})
+    write_weights(path, CONFIG, build_model(CONFIG).state_dict(), {}, calibration)
+    assert read_weights(path).calibration == calibration
+    assert load_calibrated(path)[1] == calibration
+    header = {"format": "freqlf-weights-1", "config": json.dumps(config_to_dict(CONFIG)), "facts": "{}"}
+    for content, message in (("{", "damaged"), ("{}", f"the calibration in {path} is not a calibration")):
+        save_file({"a": torch.zeros(1)}, path, metadata=header | {"calibration": content})
+        with pytest.raises(FreqLFError, match=message):
+            read_weights(path)
 
 
 def test_other_files_are_refused(tmp_path: Path, weights: Path) -> None:

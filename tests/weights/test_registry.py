@@ -21,13 +21,30 @@ def test_files_are_what_the_registry_says(name: str) -> None:
     content = entry.path.read_bytes()
     assert hashlib.sha256(content).hexdigest() == entry.sha256
     assert len(content) < 20e6
-    config, state, facts = read_weights(entry.path)
-    assert config == PRESETS[entry.preset]
-    assert facts["preset"] == entry.preset
-    assert sum(weight.numel() for weight in state.values()) == count_parameters(load_model(name))
+    weights = read_weights(entry.path)
+    assert weights.config == PRESETS[entry.preset]
+    assert weights.facts["preset"] == entry.preset
+    assert sum(weight.numel() for weight in weights.state.values()) == count_parameters(load_model(name))
     # The scores were measured on scenes that it was not trained on.
-    assert not set(entry.scores) & set(facts["scenes"]["training"])
-    assert not {"backgammon", "dots", "pyramids", "stripes"} & set(facts["scenes"]["training"])
+    trained_on = set(weights.facts["scenes"]["training"])
+    assert not set(entry.scores) & trained_on
+    assert not {"backgammon", "dots", "pyramids", "stripes"} & trained_on
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_calibrations_are_what_the_registry_says(name: str) -> None:
+    entry = WEIGHTS[name]
+    weights = read_weights(entry.path)
+    calibration = weights.calibration
+    assert calibration is not None
+    assert (calibration.kind, calibration.scenes) == (entry.calibration.kind, entry.calibration.scenes)
+    assert calibration.held_out_ece == pytest.approx(entry.calibration.held_out_ece, abs=0.0005)
+    assert entry.calibration.held_out_ece <= 0.05  # the promise to users
+    # Errors on scenes that a network was trained on are too small to calibrate by.
+    assert not set(calibration.scenes) & set(weights.facts["scenes"]["training"])
+    card = (REPOSITORY / "docs" / "models" / f"{name}.md").read_text()
+    assert f"{entry.calibration.held_out_ece:.3f}" in card
+    assert ", ".join(entry.calibration.scenes) in card
 
 
 @pytest.mark.parametrize("name", WEIGHTS)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from freqlf.errors import FreqLFError
+from freqlf.files import require_folder
 from freqlf.io.viewgrid import InputOptions
 from freqlf.lightfield import LightField
 from freqlf.terminal import show_progress
+from freqlf.threads import use_threads
 
 if TYPE_CHECKING:
     from freqlf.estimate import Estimator
@@ -38,6 +40,7 @@ def run(
     shear: str = "auto",
     refocus: float | None = None,
     all_in_focus: bool = False,
+    raw_intervals: bool = False,
     overwrite: bool = False,
     reading: Annotated[InputOptions, tyro.conf.arg(name="")] = InputOptions(),  # noqa: B008
 ) -> int:
@@ -52,11 +55,13 @@ def run(
         out: Folder for the results.
         model: Packaged weights, a .safetensors or .pt file, or "slope", which needs no weights. See `freqlf models`.
         format: Format of the inputs, if it cannot be told from the files.
-        memory: Limit for an estimate beside the views, such as 2GB or 800MB; tiles are made to fit, results stay equal.
-        threads: CPU threads; all cores by default.
+        memory: What the program may hold at most, such as 2GB or 800MB; half of what is free by default. Tiles are
+            made to fit, results stay equal.
+        threads: CPU threads; one per physical core by default.
         shear: Pixels per view step to shear by before the estimate (undone afterwards), or "auto".
         refocus: Also write an image refocused at this disparity.
         all_in_focus: Also write an image in which everything is sharp.
+        raw_intervals: Give the intervals as the network predicts them, without the calibration of its weights.
         overwrite: Replace results that are there.
         reading: How to read inputs that do not describe themselves.
     """
@@ -66,15 +71,14 @@ def run(
     twins = {name for name in names if names.count(name) > 1}
     if twins:
         raise FreqLFError(f"two inputs are called {sorted(twins)[0]!r}, so their results would share a folder")
-    import torch
+    # Before any work: a folder that cannot be written should not cost an estimate.
+    require_folder(out, overwrite=overwrite or len(inputs) > 1)
 
     from freqlf.estimate import DEFAULT_MODEL, load_estimator, parse_bytes
 
     memory_bytes = None if memory is None else parse_bytes(memory)
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    estimator = load_estimator(model or DEFAULT_MODEL, memory_bytes)
+    use_threads(threads)
+    estimator = load_estimator(model or DEFAULT_MODEL, memory_bytes, calibrated=not raw_intervals)
     request = Request(format, reading, shear, refocus, all_in_focus, overwrite)
     failures = 0
     for path, name in show_progress(list(zip(inputs, names, strict=True)), "estimating"):
@@ -96,8 +100,7 @@ def estimate_one(path: Path, directory: Path, estimator: "Estimator", request: R
     from freqlf.io.detect import open_light_field
     from freqlf.outputs import OutputOptions, write_estimate
 
-    if not request.overwrite and directory.is_dir() and any(directory.iterdir()):
-        raise FreqLFError(f"{directory} is not empty; add --overwrite to replace the results in it")
+    require_folder(directory, overwrite=request.overwrite)
     opened = open_light_field(path, request.format, request.input_options)
     for warning in opened.warnings:
         print(f"freqlf: warning: {path}: {warning}", file=sys.stderr)
@@ -136,9 +139,7 @@ def find_shear_px(light_field: LightField, shear: str) -> float:
         except ValueError:
             raise FreqLFError(f"--shear takes a number of pixels per view step or auto, not {shear!r}") from None
     from freqlf.config import EPI_LINES
-    from freqlf.estimate import read_stacks
-    from freqlf.nn.halflines import HalfLines
     from freqlf.shear import choose_shear_px, find_middle_disparity_px
+    from freqlf.views import read_half_lines
 
-    half_lines = HalfLines.from_stacks(read_stacks(light_field, EPI_LINES), EPI_LINES)
-    return choose_shear_px(find_middle_disparity_px(half_lines))
+    return choose_shear_px(find_middle_disparity_px(read_half_lines(light_field, EPI_LINES)))

@@ -66,7 +66,7 @@ def run(
         compare: NAME=DIR: another method's maps, to be put beside these; can be given many times.
         name: What to call the method in the tables; the folder's name by default.
         border: Pixels left out along the edge: 11 in the paper.
-        calibration: JSON of a calibration, to judge the intervals by as well.
+        calibration: JSON of a calibration, to judge the intervals by as well; by default that of the model's weights.
         figures: Whether to draw figures.
         overwrite: Replace the files of an earlier evaluation; other files in the folder stay.
     """
@@ -79,6 +79,8 @@ def run(
         raise FreqLFError(f"every method needs a name of its own, not {own_name} for two of them; see --name")
     require_maps(others, scenes)  # before a model runs for minutes
     fitted = None if calibration is None else read_calibration(calibration)
+    if model is not None and fitted is None:
+        fitted = find_calibration(model)
     with replacing_directory(out, overwrite=overwrite) as folder:
         facts: dict[str, Any] = {"data": str(data)}
         if from_ is None:
@@ -96,6 +98,13 @@ def run(
     for entry, meaning in CONTENTS.items():
         if figures or entry != "figures":
             print(f"{out / entry}: {meaning}")
+
+
+def find_calibration(model: str) -> Calibration | None:
+    """The calibration that a model's weights carry; most files and the slope field have none."""
+    from freqlf.weights.load import SLOPE, load_calibrated  # imports torch
+
+    return None if model == SLOPE else load_calibrated(model)[1]
 
 
 def run_model(model: str, scenes: Sequence[Scene], directory: Path, reading: "Reading", memory: str | None) -> None:
@@ -164,7 +173,7 @@ def evaluate(
     if draw:
         from freqlf.figures.gallery import draw_evaluation  # imports matplotlib
 
-        draw_evaluation(folder / "figures", evaluated, next(iter(methods.values())), truths, calibration)
+        draw_evaluation(folder / "figures", evaluated, next(iter(methods.values())), truths)
     return tables
 
 

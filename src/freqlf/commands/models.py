@@ -46,9 +46,14 @@ def run() -> None:
 
 def list_weights() -> Table:
     """The packaged weights, as a table."""
-    table = Table("weights", "trained on", "protocol", "MSE x100", "BadPix(0.07) %", "CPU hours", "licence")
+    headings = ("weights", "trained on", "protocol", "MSE x100", "BadPix(0.07) %", "intervals", "CPU hours", "licence")
+    table = Table(*headings)
     for name, entry in WEIGHTS.items():
         mse_100, badpix_007 = entry.scores["mean"]
-        row = (name, entry.data, entry.protocol, f"{mse_100:.2f}", f"{badpix_007:.2f}", f"{entry.cpu_hours:.1f}")
-        table.add_row(*row, entry.licence)
+        fitted = entry.calibration
+        intervals = f"calibrated on {', '.join(fitted.scenes)}; ECE {fitted.held_out_ece:.3f} on a scene left out"
+        table.add_row(
+            *(name, entry.data, entry.protocol, f"{mse_100:.2f}", f"{badpix_007:.2f}", intervals),
+            *(f"{entry.cpu_hours:.1f}", entry.licence),
+        )
     return table

@@ -9,31 +9,37 @@ import tyro
 def run(
     checkpoint: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="CHECKPOINT")],
     out: Path,
+    calibration: Path | None = None,
     half: bool = True,
 ) -> None:
     """Turn a training checkpoint into a small weight file (safetensors) with the model's configuration inside.
 
+    A weight file can be packed again, to give it another calibration.
+
     Args:
-        checkpoint: last.pt or best.pt of a run; its averaged weights are taken.
+        checkpoint: last.pt or best.pt of a run, whose averaged weights are taken; or a weight file.
         out: The weight file to write, *.safetensors.
+        calibration: JSON that `freqlf calibrate` fitted to this model's maps: estimates give calibrated intervals then.
         half: Store 16-bit floats, which halves the file.
     """
-    from freqlf.checkpoint import load_checkpoint
-    from freqlf.config import config_from_dict
+    from freqlf.calibration import read_calibration
     from freqlf.errors import FreqLFError
     from freqlf.weights.files import write_weights
+    from freqlf.weights.load import read_any_weights
 
     if out.suffix != ".safetensors":
         raise FreqLFError(f"weight files are called *.safetensors, not {out.name}")
-    content = load_checkpoint(checkpoint)
-    facts = {
-        "preset": content.preset,
-        "recipe": content.recipe,
-        "scenes": content.scenes,
-        "step": content.step,
-        "training_seconds": content.seconds,
-        "validation": content.best,
-        "freqlf_version": content.freqlf_version,
-    }
-    write_weights(out, config_from_dict(content.model_config), content.ema, facts, half=half)
-    print(f"wrote {out}, {out.stat().st_size / 1e6:.1f} MB: {content.preset} after step {content.step}")
+    weights = read_any_weights(checkpoint)
+    fitted = weights.calibration if calibration is None else read_calibration(calibration)
+    if fitted is not None and fitted.held_out_ece is None:
+        raise FreqLFError(f"{calibration} was not fitted on any scenes; make it with `freqlf calibrate`")
+    write_weights(out, weights.config, weights.state, weights.facts, fitted, half=half)
+    what = f"{weights.facts.get('preset', 'a model')} after step {weights.facts.get('step', '?')}"
+    print(f"wrote {out}, {out.stat().st_size / 1e6:.1f} MB: {what}")
+    if fitted is None:
+        print("its intervals are not calibrated; see `freqlf calibrate`")
+    else:
+        print(
+            f"its intervals are calibrated ({fitted.kind}) on {', '.join(fitted.scenes)}; "
+            f"coverage ECE on scenes left out: {fitted.held_out_ece:.3f}"
+        )

@@ -8,11 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from freqlf.diagnostics import LEVELS, Sparsification
-from freqlf.figures.canvas import COLUMN_INCHES, label, paper_style
+from freqlf.diagnostics import LEVELS, Sparsification, calibration_error
+from freqlf.figures.canvas import COLUMN_INCHES, PAGE_INCHES, label, paper_style
 from freqlf.frequency import BANDS
 
 Curve = NDArray[np.floating]
+_MOST_INSIDE = 6  # entries of a legend inside the axes
 
 
 def draw_profiles(profiles: Mapping[str, tuple[Curve, Curve]], title: str) -> Figure:
@@ -33,23 +34,29 @@ def draw_profiles(profiles: Mapping[str, tuple[Curve, Curve]], title: str) -> Fi
     return figure
 
 
-def draw_coverage(curves: Mapping[str, Curve], calibrated: Mapping[str, Curve], title: str) -> Figure:
-    """Which share of pixels lies in intervals of which level, by scene; dashed: calibrated intervals."""
+def draw_coverage(predicted: Mapping[str, Curve], calibrated: Mapping[str, Curve]) -> Figure:
+    """Which share of pixels lies in intervals of which level, by scene: as predicted and, beside it, calibrated."""
+    panels = {"intervals as predicted": predicted} | ({"calibrated intervals": calibrated} if calibrated else {})
     with paper_style():
-        figure, axes = _new_axes(3.1)
-        axes.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":", label="ideal")
-        for number, (name, covered) in enumerate(curves.items()):
-            colour = _colour(number, len(curves))
-            axes.plot(LEVELS, covered, color=colour, label=name)
-            if name in calibrated:
-                axes.plot(LEVELS, calibrated[name], color=colour, linestyle="--", linewidth=1.0)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        axes.set_aspect("equal")
-        axes.grid(alpha=0.25, linewidth=0.4)
-        heading = f"{title}; dashed: calibrated" if calibrated else title
-        label(axes, heading, "level of the interval", "share of pixels inside")
-        _add_legend(figure, axes)
+        figure = Figure(figsize=(PAGE_INCHES, 2.75) if calibrated else (COLUMN_INCHES, 3.2), layout="constrained")
+        grid = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axes, (title, curves) in zip(grid, panels.items(), strict=True):
+            axes.plot([0, 1], [0, 1], color="0.5", linewidth=0.8, linestyle=":", label="ideal")
+            for number, name in enumerate(predicted):
+                if name in curves:
+                    # Many scenes share a legend, which cannot tell an ECE of either panel.
+                    ece = "" if len(predicted) >= _MOST_INSIDE else f", ECE {calibration_error(curves[name]):.3f}"
+                    axes.plot(LEVELS, curves[name], color=_colour(number, len(predicted)), label=f"{name}{ece}")
+            axes.set_xlim(0, 1)
+            axes.set_ylim(0, 1)
+            axes.set_aspect("equal")
+            axes.grid(alpha=0.25, linewidth=0.4)
+            label(axes, title, "level of the interval", "share of pixels inside")
+        if len(predicted) < _MOST_INSIDE:
+            for axes in grid:
+                axes.legend(frameon=False)
+        else:
+            _add_legend(figure, grid[0])
     return figure
 
 
@@ -82,10 +89,11 @@ def _colour(number: int, count: int) -> tuple[float, ...]:
 
 def _add_legend(figure: Figure, axes: Axes) -> None:
     """Inside where few curves leave room, else below in as many columns as fit."""
-    labels = axes.get_legend_handles_labels()[1]
-    if len(labels) <= 6:
+    handles, labels = axes.get_legend_handles_labels()
+    if len(labels) <= _MOST_INSIDE:
         axes.legend(frameon=False)
         return
-    columns = 3 if max(map(len, labels)) <= 12 else 2
-    figure.set_figheight(figure.get_figheight() + 0.13 * -(-len(labels) // columns))
-    figure.legend(loc="outside lower center", ncols=columns, frameon=False, columnspacing=1.0, handlelength=1.4)
+    columns = int((3 if max(map(len, labels)) <= 12 else 2) * figure.get_figwidth() / COLUMN_INCHES)
+    figure.set_figheight(figure.get_figheight() + 0.15 + 0.13 * -(-len(labels) // columns))
+    style = {"frameon": False, "columnspacing": 1.0, "handlelength": 1.4}
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, **style)

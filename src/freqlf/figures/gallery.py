@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from freqlf.calibration import Calibration
 from freqlf.evaluation import MethodEvaluation, Truth
 from freqlf.figures.canvas import PAPER_DPI, save_figure
 from freqlf.figures.curves import draw_coverage, draw_profiles, draw_sparsification
@@ -22,14 +21,13 @@ def draw_evaluation(
     methods: Sequence[MethodEvaluation],
     results: Results,
     truths: Sequence[Truth],
-    calibration: Calibration | None = None,
 ) -> None:
     """Draw everything into a folder. The first method, whose maps are `results`, is the one it is about."""
     ours = methods[0]
     groups = [truths[first : first + _SCENES_PER_FIGURE] for first in range(0, len(truths), _SCENES_PER_FIGURE)]
     for number, group in enumerate(show_progress(groups, "drawing maps"), start=1):
         suffix = f"_{number}" if len(groups) > 1 else ""
-        panels = [make_panel(ours, results, truth, calibration) for truth in group]
+        panels = [make_panel(ours, results, truth) for truth in group]
         save_figure(folder / f"qualitative{suffix}.png", draw_qualitative(panels), PAPER_DPI)
         masks = draw_masks({truth.name: truth.view for truth in group}, {truth.name: truth.regions for truth in group})
         save_figure(folder / f"masks{suffix}.png", masks, PAPER_DPI)
@@ -37,9 +35,7 @@ def draw_evaluation(
     _draw_uncertainty(folder, ours)
 
 
-def make_panel(
-    method: MethodEvaluation, results: Results, truth: Truth, calibration: Calibration | None = None
-) -> Panel:
+def make_panel(method: MethodEvaluation, results: Results, truth: Truth) -> Panel:
     """One scene of the qualitative figure: shown everywhere but where the ground truth is not valid."""
     scores = method.scenes[truth.name].scores
     known = truth.valid & np.isfinite(truth.ground_truth_px)
@@ -50,8 +46,6 @@ def make_panel(
     estimate_px = results.disparity_px(truth.name)
     variance_px2 = results.variance_px2(truth.name)
     deviation_px = None if variance_px2 is None else np.sqrt(variance_px2)
-    if deviation_px is not None and calibration is not None:
-        deviation_px = calibration.deviation_px(deviation_px)
     return Panel(
         name=truth.name,
         view=truth.view,
@@ -87,7 +81,7 @@ def _draw_uncertainty(folder: Path, method: MethodEvaluation) -> None:
     if not found:
         return
     coverage = {name: one.coverage for name, one in found.items()}
-    calibrated = {name: one.calibrated_coverage for name, one in found.items() if one.calibrated_coverage is not None}
-    save_figure(folder / "coverage.png", draw_coverage(coverage, calibrated, "coverage of intervals"), PAPER_DPI)
+    calibrated = {name: one.calibrated.honest_coverage for name, one in found.items() if one.calibrated is not None}
+    save_figure(folder / "coverage.png", draw_coverage(coverage, calibrated), PAPER_DPI)
     curves = {name: one.sparsification for name, one in found.items()}
     save_figure(folder / "sparsification.png", draw_sparsification(curves, "sparsification"), PAPER_DPI)

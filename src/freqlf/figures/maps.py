@@ -125,7 +125,7 @@ class _Page:
 def draw_masks(views: Mapping[str, View], regions: Mapping[str, Mapping[str, NDArray[np.bool_]]]) -> Figure:
     """One row per scene: the central view, its boundary pixels, its textureless pixels."""
     with paper_style():
-        figure, grid = new_grid(COLUMN_INCHES, 0.25 + 1.1 * len(views), len(views), 3)
+        figure, grid = new_grid(COLUMN_INCHES, 0.18 + 1.09 * len(views), len(views), 3)
         for row, (name, view) in zip(grid, views.items(), strict=True):
             row[0].imshow(view)
             row[0].set_ylabel(name)

@@ -25,9 +25,9 @@ class Mixture:
     deviations: Tensor
 
     def __post_init__(self) -> None:
-        shapes = {tuple(part.shape) for part in (self.logits, self.means, self.deviations)}
-        if len(shapes) != 1 or self.means.ndim < 2:
-            raise FreqLFError(f"a mixture needs three tensors of one shape (B, K, ...), not {sorted(shapes)}")
+        shapes = [tuple(part.shape) for part in (self.logits, self.means, self.deviations)]
+        if not shapes[0] == shapes[1] == shapes[2] or self.means.ndim < 2:
+            raise FreqLFError(f"a mixture needs three tensors of one shape (B, K, ...), not {shapes}")
 
     @property
     def components(self) -> int:

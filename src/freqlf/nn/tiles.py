@@ -33,7 +33,9 @@ class Tile:
 
 def split_into_tiles(height: int, width: int, side_px: int | None) -> Iterator[Tile]:
     """Tiles of at most side_px x side_px pixels that cover the image once, row by row; None is one tile."""
-    side_y, side_x = (height, width) if side_px is None else (side_px, side_px)
-    for y in range(0, height, side_y):
-        for x in range(0, width, side_x):
-            yield Tile(y, x, min(side_y, height - y), min(side_x, width - x))
+    if side_px is None:
+        yield Tile(0, 0, height, width)
+        return
+    for y in range(0, height, side_px):
+        for x in range(0, width, side_px):
+            yield Tile(y, x, min(side_px, height - y), min(side_px, width - x))

@@ -1,6 +1,7 @@
 """Weight files: safetensors with the model's configuration in the header. Nothing in them is ever executed."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from freqlf.calibration import Calibration, describe_calibration, parse_calibration
 from freqlf.config import ModelConfig, config_from_dict, config_to_dict
 from freqlf.errors import FreqLFError
 from freqlf.files import write_bytes
@@ -16,10 +18,33 @@ from freqlf.files import write_bytes
 FORMAT = "freqlf-weights-1"
 
 
+@dataclass(frozen=True)
+class WeightFile:
+    """What a weight file holds.
+
+    Attributes:
+        config: of the model.
+        state: its weights by name, as float32.
+        facts: what made them.
+        calibration: of its intervals; None if nobody fitted one.
+    """
+
+    config: ModelConfig
+    state: dict[str, Tensor]
+    facts: dict[str, Any]
+    calibration: Calibration | None = None
+
+
 def write_weights(
-    path: Path, config: ModelConfig, state: dict[str, Tensor], facts: dict[str, Any], *, half: bool = True
+    path: Path,
+    config: ModelConfig,
+    state: dict[str, Tensor],
+    facts: dict[str, Any],
+    calibration: Calibration | None = None,
+    *,
+    half: bool = True,
 ) -> None:
-    """Write a model's weights atomically; `facts` (what made them) go into the header as JSON.
+    """Write a model's weights atomically; all but the tensors goes into the header as JSON.
 
     half: store 16-bit floats, which halves the file; they are computed with as 32-bit floats all the same.
     """
@@ -29,18 +54,24 @@ def write_weights(
     if overflown:
         raise FreqLFError(f"{overflown[0]} has values that are not finite as {dtype}; store full precision instead")
     header = {"format": FORMAT, "config": json.dumps(config_to_dict(config)), "facts": json.dumps(facts)}
+    if calibration is not None:
+        header["calibration"] = json.dumps(describe_calibration(calibration))
     write_bytes(path, save(tensors, metadata=header))
 
 
-def read_weights(path: Path) -> tuple[ModelConfig, dict[str, Tensor], dict[str, Any]]:
-    """Configuration, weights as float32, and the facts about them."""
+def read_weights(path: Path) -> WeightFile:
+    """Read what `write_weights` wrote."""
     try:
         with safe_open(path, framework="pt") as content:
             header = content.metadata() or {}
             if header.get("format") != FORMAT:
                 raise FreqLFError(f"{path} holds no weights of freqlf (its format is {header.get('format')!r})")
             state = {name: content.get_tensor(name).float() for name in content.keys()}  # noqa: SIM118
-        return config_from_dict(json.loads(header["config"])), state, json.loads(header["facts"])
+        calibration = None
+        if "calibration" in header:
+            calibration = parse_calibration(json.loads(header["calibration"]), f"the calibration in {path}")
+        config, facts = config_from_dict(json.loads(header["config"])), json.loads(header["facts"])
+        return WeightFile(config, state, facts, calibration)
     except FileNotFoundError as error:
         raise FreqLFError(f"{path} does not exist") from error
     except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:

@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+from freqlf.calibration import Calibration
 from freqlf.checkpoint import load_checkpoint
 from freqlf.config import config_from_dict
 from freqlf.errors import FreqLFError
 from freqlf.nn.aligned import AlignedFreqLF
 from freqlf.nn.build import build_model
 from freqlf.nn.model import FreqLF
-from freqlf.weights.files import read_weights
+from freqlf.weights.files import WeightFile, read_weights
 from freqlf.weights.registry import WEIGHTS
 
 # The learning-free estimate has no weights; its name is understood wherever a model is asked for.
@@ -17,6 +18,11 @@ SLOPE = "slope"
 
 def load_model(model: str | Path) -> AlignedFreqLF | FreqLF:
     """A network with packaged weights (by name), a weight file (.safetensors) or a training checkpoint (.pt)."""
+    return load_calibrated(model)[0]
+
+
+def load_calibrated(model: str | Path) -> tuple[AlignedFreqLF | FreqLF, Calibration | None]:
+    """The same with the calibration of its intervals, if the weights carry one; checkpoints never do."""
     if str(model) in WEIGHTS:
         path = WEIGHTS[str(model)].path
     else:
@@ -24,14 +30,27 @@ def load_model(model: str | Path) -> AlignedFreqLF | FreqLF:
         if path.suffix not in (".safetensors", ".pt"):
             known = ", ".join([SLOPE, *WEIGHTS])
             raise FreqLFError(f"unknown model {str(model)!r}: choose {known}, or give a .safetensors or .pt file")
-    if path.suffix == ".pt":
-        checkpoint = load_checkpoint(path)
-        config, state = config_from_dict(checkpoint.model_config), checkpoint.ema
-    else:
-        config, state, _ = read_weights(path)
-    network = build_model(config)
+    weights = read_any_weights(path)
+    network = build_model(weights.config)
     try:
-        network.load_state_dict(state)
+        network.load_state_dict(weights.state)
     except RuntimeError as error:
         raise FreqLFError(f"{path} does not fit the model that it describes; it is damaged") from error
-    return network.eval()
+    return network.eval(), weights.calibration
+
+
+def read_any_weights(path: Path) -> WeightFile:
+    """A weight file, or the averaged weights of a training checkpoint (.pt)."""
+    if path.suffix != ".pt":
+        return read_weights(path)
+    content = load_checkpoint(path)
+    facts = {
+        "preset": content.preset,
+        "recipe": content.recipe,
+        "scenes": content.scenes,
+        "step": content.step,
+        "training_seconds": content.seconds,
+        "validation": content.best,
+        "freqlf_version": content.freqlf_version,
+    }
+    return WeightFile(config_from_dict(content.model_config), content.ema, facts)

@@ -7,6 +7,21 @@ FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
+class CalibrationSummary:
+    """What is known of the calibration inside a weight file.
+
+    Attributes:
+        kind: see `freqlf.calibration.Calibration`.
+        scenes: those that it was fitted on.
+        held_out_ece: the mean coverage ECE on scenes that a fit did not know.
+    """
+
+    kind: str
+    scenes: tuple[str, ...]
+    held_out_ece: float
+
+
+@dataclass(frozen=True)
 class Weights:
     """A trained model that ships with the package.
 
@@ -20,6 +35,7 @@ class Weights:
         cpu_hours: how long that took.
         protocol: how the scores were measured.
         scores: scene, or "mean", to (MSE x100, BadPix(0.07) %).
+        calibration: of its intervals.
         licence: terms of use of the file.
     """
 
@@ -32,6 +48,7 @@ class Weights:
     cpu_hours: float
     protocol: str
     scores: dict[str, tuple[float, float]]
+    calibration: CalibrationSummary
     licence: str
 
     @property
@@ -44,7 +61,7 @@ WEIGHTS: dict[str, Weights] = {
     "freqlf-plus-small": Weights(
         preset="freqlf-plus-small",
         file="freqlf-plus-small.safetensors",
-        sha256="a3f61f5f477fb32a162fb725da4270f8cadd0afa22f9a26293ec2db080a14087",
+        sha256="e2fc2042246bbf4383e584a14a6d0c83074db4b8ee0b86fe8665226642915542",
         data="the 16 additional scenes of the HCI benchmark",
         command="freqlf train --preset freqlf-plus-small --recipe cpu --steps 3200 --threads 1 --data ROOT --out RUN",
         commit="fb721a237dc7",
@@ -57,12 +74,13 @@ WEIGHTS: dict[str, Weights] = {
             "sideboard": (1.0, 8.31),
             "mean": (1.654, 7.13),
         },
+        calibration=CalibrationSummary("deviations", ("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.028),
         licence="CC BY-NC-SA 4.0",
     ),
     "freqlf-small": Weights(
         preset="freqlf-small",
         file="freqlf-small.safetensors",
-        sha256="ce96060d96c398b138e4dc4252ab169f3ecfca2e3b2331e381043f8b3b5ec3eb",
+        sha256="4e00cca5de9793f4803569fc04401310b1688a34c78f98133429c4eb26d3aeef",
         data="the 16 additional scenes of the HCI benchmark",
         command="freqlf train --preset freqlf-small --recipe cpu --steps 4000 --threads 1 --data ROOT --out RUN",
         commit="fb721a237dc7",
@@ -75,6 +93,7 @@ WEIGHTS: dict[str, Weights] = {
             "sideboard": (1.032, 7.39),
             "mean": (1.706, 6.54),
         },
+        calibration=CalibrationSummary("deviations", ("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.031),
         licence="CC BY-NC-SA 4.0",
     ),
 }
