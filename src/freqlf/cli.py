@@ -19,6 +19,7 @@ from freqlf.errors import FreqLFError
 # name as typed: (module in freqlf.commands, one line for the overview)
 COMMANDS: dict[str, tuple[str, str]] = {
     "estimate": ("estimate", "disparity, depth and uncertainty of your own light fields"),
+    "view": ("view", "an estimate as one HTML page to look around in"),
     "score": ("score", "score disparity maps of any method against the ground truth"),
     "evaluate": ("evaluate", "every table and figure about a method's maps, beside other methods"),
     "report": ("report", "an evaluation as one HTML page to read and to pass on"),

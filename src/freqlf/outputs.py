@@ -31,6 +31,7 @@ from freqlf.lightfield import LightField, View
 from freqlf.pointcloud import PointCloud, PointFilter, build_point_cloud, compute_depth_mm
 from freqlf.provenance import describe_run
 from freqlf.refocus import present_views, refocus, render_all_in_focus
+from freqlf.viewer.page import PAGE
 
 Writer = Callable[[Path], None]
 
@@ -230,7 +231,7 @@ def _find_stale(directory: Path, written: set[str]) -> list[Path]:
     """Files of an earlier estimate that this one does not replace: old points beside a new map would mislead."""
     if not (directory / RECORD).is_file():
         return []  # no estimate was here, so the files are somebody else's
-    return [directory / name for name in CONTENTS if name not in written]
+    return [directory / name for name in (*CONTENTS, PAGE) if name not in written]
 
 
 @contextmanager

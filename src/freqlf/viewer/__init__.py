@@ -1,0 +1,1 @@
+"""An estimate as one HTML page to look around in."""
