@@ -1,6 +1,6 @@
+import os
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -51,10 +51,11 @@ def test_every_command_has_help(capsys, name):
 
 
 def test_help_answers_at_once_and_without_torch():
-    def run() -> float:
-        start = time.perf_counter()
+    def run() -> float:  # CPU time: the wall clock also counts what else runs on the machine
+        before = os.times()
         subprocess.run([sys.executable, "-m", "freqlf", "--help"], check=True, capture_output=True)
-        return time.perf_counter() - start
+        after = os.times()
+        return after.children_user + after.children_system - before.children_user - before.children_system
 
     assert min(run() for _ in range(5)) < 0.3
     listing = "import sys, freqlf.cli; freqlf.cli.main(['--help']); print(sorted(sys.modules), file=sys.stderr)"
