@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from freqlf.errors import FreqLFError
-from freqlf.files import replacing, replacing_directory, write_json, write_text
+from freqlf.files import replacing, replacing_directory, require_folder, write_json, write_text
 
 
 def fail_half_way(path: Path) -> None:
@@ -59,3 +59,20 @@ def test_a_directory_in_use_is_refused_unless_overwriting_and_then_strangers_sta
     assert [p.name for p in (target / "sub").iterdir()] == ["y"]
     assert (target / "x").read_text() == (target / "sub" / "y").read_text() == "new"
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_folder_that_could_not_be_filled_is_found_by_trying(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine").write_text("keep")
+    for path in (tmp_path / "new", tmp_path / "new" / "deeper"):
+        require_folder(path)
+    require_folder(tmp_path / "full", overwrite=True)
+    for path, message in (
+        (tmp_path / "full", "add --overwrite"),
+        (tmp_path / "file", "is a file"),
+        (tmp_path / "file" / "a" / "b", "cannot write .*: Not a directory"),
+    ):
+        with pytest.raises(FreqLFError, match=message):
+            require_folder(path)
+    assert sorted(entry.name for entry in tmp_path.rglob("*")) == ["file", "full", "mine"]

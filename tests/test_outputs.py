@@ -1,12 +1,10 @@
 import json
-import os
-import resource
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from faults import no_file_larger_than, read_only
 from PIL import Image
 
 from freqlf.data.hci import Scene
@@ -159,31 +157,6 @@ def test_the_current_folder_can_be_given(tmp_path, field, certain, monkeypatch):
     write_estimate(Path(), certain, field, options=FEW)
     assert names(tmp_path / "here") == MAPS
     assert names(tmp_path) == {"here"}
-
-
-@contextmanager
-def no_file_larger_than(size_bytes: int):
-    """As on a full disk, writing fails half way through a file."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-@contextmanager
-def read_only(folder: Path):
-    """Nobody may write here, not even the administrator, who gives up the right to."""
-    folder.chmod(0o555)
-    user = os.geteuid()
-    if user == 0:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(user)
-        folder.chmod(0o755)
 
 
 @pytest.mark.parametrize("size_bytes", [1000, 10_000])

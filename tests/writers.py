@@ -91,3 +91,17 @@ def write_npz(path: Path, array: np.ndarray) -> Path:
 def write_array(path: Path, array: np.ndarray) -> Path:
     write_npy(path, array)
     return path
+
+
+# The name of each reader to a function of (folder, array, scene) that writes what it reads, and returns the path.
+WRITERS = {
+    "hci": lambda root, array, scene: write_hci(root / "dino", array, scene.parameters),
+    "numbered": lambda root, array, scene: write_numbered(root / "views", array),
+    "stanford": lambda root, array, scene: write_stanford(root / "chess", array),
+    "lenslet": lambda root, array, scene: write_lenslet(root / "a_eslf.png", array),
+    "tiled": lambda root, array, scene: write_tiled(root / "tiles.png", array),
+    "hdf5": lambda root, array, scene: write_scene_hdf5(root / "scene.h5", array),
+    "lftoolbox": lambda root, array, scene: write_lftoolbox(root / "IMG__Decoded.mat", array),
+    "npy": lambda root, array, scene: write_array(root / "lf.npy", array),
+    "npz": lambda root, array, scene: write_npz(root / "lf.npz", array),
+}

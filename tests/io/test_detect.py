@@ -23,22 +23,9 @@ def assert_same(opened, array):
     assert_array_equal(pixels_of(opened.light_field), array.astype(np.float32) / np.float32(255))
 
 
-WRITERS = {
-    "hci": lambda root, array, scene: writers.write_hci(root / "dino", array, scene.parameters),
-    "numbered": lambda root, array, scene: writers.write_numbered(root / "views", array),
-    "stanford": lambda root, array, scene: writers.write_stanford(root / "chess", array),
-    "lenslet": lambda root, array, scene: writers.write_lenslet(root / "a_eslf.png", array),
-    "tiled": lambda root, array, scene: writers.write_tiled(root / "tiles.png", array),
-    "hdf5": lambda root, array, scene: writers.write_scene_hdf5(root / "scene.h5", array),
-    "lftoolbox": lambda root, array, scene: writers.write_lftoolbox(root / "IMG__Decoded.mat", array),
-    "npy": lambda root, array, scene: writers.write_array(root / "lf.npy", array),
-    "npz": lambda root, array, scene: writers.write_npz(root / "lf.npz", array),
-}
-
-
 @pytest.mark.parametrize("name", READERS)
 def test_every_format_is_recognised_and_read_back(tmp_path, array, scene, name):
-    path = WRITERS[name](tmp_path, array, scene)
+    path = writers.WRITERS[name](tmp_path, array, scene)
     opened = open_light_field(path, options=InputOptions(pitch_px=5))
     assert opened.format == name
     assert opened.warnings == ()
