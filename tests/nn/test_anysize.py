@@ -22,9 +22,9 @@ def make_half_lines(height: int, width: int) -> HalfLines:
 def test_views_are_warped_alike(height: int, width: int) -> None:
     half_lines = make_half_lines(height, width)
     disparity_px = 3 * torch.randn(2, 1, height, width)
-    torch.testing.assert_close(
-        anysize.warp(half_lines, disparity_px), half_lines.warped(disparity_px), atol=2e-5, rtol=0
-    )
+    for part in half_lines.slices:
+        expected = half_lines._warped(part, disparity_px)
+        torch.testing.assert_close(anysize.warp(half_lines, part, disparity_px), expected, atol=2e-5, rtol=0)
 
 
 @pytest.mark.parametrize("scale", [1, 2, 8])
@@ -51,10 +51,10 @@ def test_the_fourier_branch_is_the_same(
         torch.testing.assert_close(anysize.transform(layer, z, onto=z.clone()), z + expected, atol=2e-6, rtol=0)
 
 
-@pytest.mark.parametrize("local", [True, False])
-def test_the_kernels_are_merged_alike(local: bool) -> None:
+@pytest.mark.parametrize(("local", "dilation"), [(True, 1), (True, 2), (False, 1)])
+def test_the_kernels_are_merged_alike(local: bool, dilation: int) -> None:
     torch.manual_seed(0)
-    layer = HybridLayer(6, (4, 4), local=local)
+    layer = HybridLayer(6, (4, 4), local=local, dilation=dilation)
     z = torch.randn(1, 6, 12, 15)
     with torch.no_grad():
         torch.testing.assert_close(anysize.convolve(layer, z), layer.convolve(z))

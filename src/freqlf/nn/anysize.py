@@ -30,7 +30,7 @@ def any_size() -> Iterator[None]:
     """Within, networks compute what depends on the size in ways that can be traced with unknown sizes."""
     with ExitStack() as replaced:
         for owner, name, function in (
-            (HalfLines, "warped", warp),
+            (HalfLines, "_warped", warp),
             (HalfLines, "shrunk", shrink),
             (SpectralConv2d, "_transform", transform),
             (HybridLayer, "convolve", convolve),
@@ -61,19 +61,20 @@ def smallest_side_px(model: nn.Module) -> int:
     return max(sides)
 
 
-def warp(half_lines: HalfLines, disparity_px: Tensor) -> Tensor:
-    """`HalfLines.warped` with the grids of all views made at once instead of written into one by one."""
-    B, V, C, view_height, view_width = half_lines.views.shape
+def warp(half_lines: HalfLines, part: slice, disparity_px: Tensor) -> Tensor:
+    """`HalfLines._warped` with the grids of all views made at once instead of written into one by one."""
+    views = half_lines.views[:, part]
+    B, count, C, view_height, view_width = views.shape
     H, W = disparity_px.shape[-2:]
     top, left = half_lines.origin
-    steps = torch.tensor(half_lines.offsets, dtype=torch.float32).T.reshape(2, 1, V, 1, 1)
-    y = torch.arange(top, top + H)[:, None] - steps[0] * disparity_px  # B, V, H, W
+    steps = torch.tensor(half_lines.offsets[part], dtype=torch.float32).T.reshape(2, 1, count, 1, 1)
+    y = torch.arange(top, top + H)[:, None] - steps[0] * disparity_px  # B, views, H, W
     x = torch.arange(left, left + W) - steps[1] * disparity_px
     grid = torch.stack((x * (2 / (view_width - 1)) - 1, y * (2 / (view_height - 1)) - 1), dim=-1)
     warped = F.grid_sample(
-        half_lines.views.flatten(0, 1), grid.flatten(0, 1), mode="bilinear", padding_mode="border", align_corners=True
+        views.flatten(0, 1), grid.flatten(0, 1), mode="bilinear", padding_mode="border", align_corners=True
     )
-    return warped.view(B, V, C, H, W)
+    return warped.view(B, count, C, H, W)
 
 
 def shrink(half_lines: HalfLines, scale: int) -> HalfLines:
@@ -173,4 +174,5 @@ def convolve(layer: HybridLayer, activated: Tensor) -> Tensor:
         return F.conv2d(activated, weight, bias)
     merged = layer.local.weight.detach().numpy().copy()
     merged[:, :, 1, 1] += weight[:, :, 0, 0].numpy()
-    return F.conv2d(activated, torch.from_numpy(merged), bias, padding=1)
+    reach = layer.reach_px
+    return F.conv2d(activated, torch.from_numpy(merged), bias, padding=reach, dilation=reach)

@@ -124,8 +124,6 @@ def _spread_slope(moment: Tensor, weight: Tensor, guide: Tensor, options: SlopeO
     """
     field = torch.cat((moment, weight), dim=1)
     for reach in options.support_reach:
-        if reach >= min(guide.shape[-2:]):
-            break
         total, counted = field.clone(), torch.ones_like(weight)
         padded, padded_guide = (F.pad(part, (reach,) * 4, mode="replicate") for part in (field, guide))
         for dy, dx in itertools.product((-reach, 0, reach), repeat=2):
