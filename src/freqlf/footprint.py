@@ -18,8 +18,10 @@ _TILE_STEP_PX = 16
 
 # Maps of one number a pixel, such as hypotheses and results, that are held for all of the image at most.
 _MAPS = 24
-# Numbers per pixel and view while views are warped and compared: grid, warped views, residuals, their magnitudes.
+# Numbers per pixel and view while a half-line is warped and compared: grid, warped views, residuals, their magnitudes.
 _WARP_NUMBERS = 16
+# Evidence is held measurement by measurement, then as one tensor, then as a convolution likes it.
+_EVIDENCE_COPIES = 3
 # Freed memory is not always given back in pieces of the right size.
 _FRAGMENTATION = 1.1
 
@@ -45,7 +47,8 @@ class Footprint:
         """That of a network, or of the slope field (None), which reads so many views."""
         view_bytes = 4 * 3 * views
         if model is None:  # the views at half resolution are all that is added
-            return cls(view_bytes, view_bytes // 4 + 4 * _MAPS, 4 * _WARP_NUMBERS * views, EVIDENCE_REACH_PX)
+            warp_bytes = 4 * _WARP_NUMBERS * _per_half_line(views, 2)
+            return cls(view_bytes, view_bytes // 4 + 4 * _MAPS, warp_bytes, EVIDENCE_REACH_PX)
         layers = [layer for layer in model.modules() if isinstance(layer, HybridLayer)]
         channels = max(layer.channels for layer in layers)
         if isinstance(model, FreqLF):
@@ -55,9 +58,12 @@ class Footprint:
             planes = max((stream.views - 1) // 2 * _widest(stream) for stream in streams)
             fields = channels if model.lift.out_channels == model.encoder.channels else 2 * channels
             return cls(view_bytes, 4 * (fields + _MAPS), 4 * 4 * planes, model.encoder.reach_px)
-        width = max(_widest(one.encoder) for one in model.passes if isinstance(one, RefinementPass))
+        encoders = [one.encoder for one in model.passes if isinstance(one, RefinementPass)]
+        width = max(max(encoder.evidence_channels, _widest(encoder)) for encoder in encoders)
         image_bytes = max(view_bytes // 4, 4 * channels) + 4 * _MAPS
-        return cls(view_bytes, image_bytes, 4 * (_WARP_NUMBERS * views + 3 * width), EVIDENCE_REACH_PX + 1)
+        tile_numbers = _WARP_NUMBERS * _per_half_line(views, len(model.lines)) + _EVIDENCE_COPIES * width
+        margin_px = EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders)
+        return cls(view_bytes, image_bytes, 4 * tile_numbers, margin_px)
 
     def total_bytes(self, height: int, width: int, tile_px: int) -> int:
         """For an image that is computed in tiles, its views packed already."""
@@ -80,6 +86,10 @@ class Footprint:
         needed = self.view_bytes * height * width + self.total_bytes(height, width, _SMALLEST_TILE_PX)
         if needed > limit_bytes:
             raise _too_large(height, width, needed, limit_bytes)
+
+
+def _per_half_line(views: int, lines: int) -> int:
+    return math.ceil(views / (2 * lines))
 
 
 def _widest(module: nn.Module) -> int:

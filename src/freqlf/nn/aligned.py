@@ -71,6 +71,7 @@ class HalfLineEncoder(nn.Module):
         shared_channels: int = 0,
     ) -> None:
         super().__init__()
+        self.evidence_channels = counts.context + counts.half_lines * counts.per_half_line
         self.share: nn.Conv2d | None = None
         if shared_channels:
             self.share = nn.Conv2d(counts.per_half_line, shared_channels, 1)
