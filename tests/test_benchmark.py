@@ -3,7 +3,7 @@ import time
 import pytest
 import torch
 
-from freqlf.benchmark import best_times, measure_peak_mb, random_stacks, time_preset, time_spectral
+from freqlf.benchmark import best_times, choose_repeats, measure_peak_mb, random_stacks, time_preset, time_spectral
 
 
 def test_best_times_tell_a_slow_call_from_a_fast_one() -> None:
@@ -23,12 +23,22 @@ def test_spectral_timing_is_a_ratio_of_two_measured_times() -> None:
 
 
 def test_preset_timing_adds_up() -> None:
-    timing = time_preset("freqlf-small", 32, repeats=1)
-    assert timing.gflops == pytest.approx(2e-9 * timing.multiply_adds / timing.seconds)
+    timing = time_preset("freqlf-small", 32, repeats=2)
+    assert timing.gflops == pytest.approx(2e-9 * timing.multiply_adds / timing.tiled_s)
     assert 0 < timing.share_of_gemm < 1
     assert timing.multiply_adds > 32 * 32 * 100_000
+    assert timing.whole_s > 0
+    assert timing.repeats == 2
 
 
-def test_peak_memory_grows_with_the_image() -> None:
-    # 256 x 256 pixels and 48 channels of float32 are 12.6 MB, and several such fields live at once.
-    assert measure_peak_mb("freqlf-small", 256) > 25
+def test_large_images_are_measured_less_often() -> None:
+    assert [choose_repeats(5, size_px) for size_px in (64, 512, 768, 1024, 4096)] == [5, 5, 2, 2, 2]
+    assert choose_repeats(16, 1024) == 4
+    assert choose_repeats(1, 1024) == 1
+
+
+def test_peak_memory_is_that_of_the_whole_process() -> None:
+    # Python and torch alone hold more than 100 MB; 16 views of 320 x 320 pixels in float32 are 20 MB.
+    small, large = (measure_peak_mb("freqlf-small", size_px, whole=True) for size_px in (32, 320))
+    assert small > 100
+    assert large - small > 40

@@ -1,7 +1,8 @@
 import pytest
 
+from freqlf.benchmark import random_light_field
 from freqlf.lightfield import LightField
-from freqlf.scaling import Cost, Growth, fit_exponent, make_tables, measure_cost, random_light_field, read_published
+from freqlf.scaling import Cost, Growth, fit_exponent, make_tables, measure_cost, read_published
 
 
 def test_exponents_of_known_powers() -> None:

@@ -11,17 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from freqlf.config import find_preset
 from freqlf.errors import FreqLFError
-from freqlf.memory import held_memory_mb, peak_memory_mb
+from freqlf.estimate import Estimator
+from freqlf.lightfield import LightField
+from freqlf.memory import peak_memory_mb
 from freqlf.nn.build import build_model
 from freqlf.nn.complexity import count_multiply_adds
 from freqlf.nn.spectral import SpectralConv2d
+from freqlf.provenance import describe_run
 
 VIEWS = 9
+_GEMM_SIZE = 2048
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -44,19 +49,28 @@ class SpectralTiming:
 
 @dataclass(frozen=True)
 class PresetTiming:
-    """One forward pass of a preset on a light field of random pixels."""
+    """Estimates with a preset on a light field of noise, without reading the views.
+
+    Attributes:
+        repeats: how many times each was measured; the best time counts.
+        tiled_s: in tiles, as `freqlf estimate` computes.
+        whole_s: the image in one piece.
+        multiply_adds: of convolutions and matrix products, for the image in one piece.
+        gemm_gflops: what a large matrix product achieves here, measured in turns with the estimates.
+    """
 
     preset: str
     size_px: int
-    seconds: float
+    repeats: int
+    tiled_s: float
+    whole_s: float
     multiply_adds: int
-    peak_mb: float
     gemm_gflops: float
 
     @property
     def gflops(self) -> float:
-        """Achieved rate in 10^9 operations per second, over all of the time, pointwise passes included."""
-        return 2e-9 * self.multiply_adds / self.seconds
+        """Achieved rate in tiles, 10^9 operations per second over all of the time, pointwise passes included."""
+        return 2e-9 * self.multiply_adds / self.tiled_s
 
     @property
     def share_of_gemm(self) -> float:
@@ -87,15 +101,32 @@ def time_spectral(channels: int, size_px: int, repeats: int) -> SpectralTiming:
 
 
 def time_preset(preset: str, size_px: int, repeats: int) -> PresetTiming:
-    """Time a preset's forward pass beside a matrix product, and measure its memory in a process of its own."""
+    """Time a preset's estimates in tiles and in one piece, beside a matrix product, all taking turns."""
     model = build_model(find_preset(preset)).eval()
-    stacks = random_stacks(model.lines, size_px)
-    left = torch.randn(2048, 2048)
-    times = best_times({"model": lambda: model(stacks), "gemm": lambda: left @ left}, repeats)
-    gemm_gflops = 2e-9 * 2048**3 / times["gemm"]
-    multiply_adds = count_multiply_adds(model, stacks)
-    peak_mb = measure_peak_mb(preset, size_px)
-    return PresetTiming(preset, size_px, times["model"], multiply_adds, peak_mb, gemm_gflops)
+    multiply_adds = count_multiply_adds(model, random_stacks(model.lines, size_px))  # warms everything up as well
+    estimator, light_field = Estimator(preset, model), random_light_field(model.lines, size_px)
+    left = torch.randn(_GEMM_SIZE, _GEMM_SIZE)
+    tiled_s, whole_s, gemm_s = [], [], []
+    for _ in range(repeats):
+        tiled_s.append(estimator(light_field).seconds)
+        whole_s.append(estimator(light_field, tile_px=size_px).seconds)
+        gemm_s.append(best_times({"gemm": lambda: left @ left}, 2)["gemm"])
+    gemm_gflops = 2e-9 * _GEMM_SIZE**3 / min(gemm_s)
+    return PresetTiming(preset, size_px, repeats, min(tiled_s), min(whole_s), multiply_adds, gemm_gflops)
+
+
+def choose_repeats(repeats: int, size_px: int) -> int:
+    """So many up to 512 x 512 pixels, and of larger images as many as take about as long; at least two if asked."""
+    fewer = round(repeats * min(1.0, (512 / size_px) ** 2))
+    return max(fewer, min(repeats, 2))
+
+
+def describe_hardware(device: str = "cpu") -> str:
+    """What computes, and with how many threads."""
+    if device == "cuda":
+        return str(torch.cuda.get_device_name())
+    threads = torch.get_num_threads()
+    return f"{describe_run()['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def random_stacks(lines: Sequence[str], size_px: int) -> dict[str, Tensor]:
@@ -108,18 +139,24 @@ def random_stacks(lines: Sequence[str], size_px: int) -> dict[str, Tensor]:
     return stacks
 
 
-def measure_peak_mb(preset: str, size_px: int) -> float:
-    """Peak memory of one forward pass in a fresh process, above what Python and torch take by themselves."""
-    return run_in_fresh_process(_peak_of_forward_mb, preset, size_px)
+def random_light_field(lines: Sequence[str], size_px: int) -> LightField:
+    """9 x 9 views of noise, of which there are those on the lines."""
+    generator = np.random.default_rng(0)
+    grid = LightField(VIEWS, VIEWS, {})
+    views = {view for line in lines for view in grid.line(line)}
+    pixels = {view: generator.integers(0, 256, (size_px, size_px, 3), np.uint8) for view in sorted(views)}
+    return LightField(VIEWS, VIEWS, pixels)
 
 
-def _peak_of_forward_mb(preset: str, size_px: int) -> float:
+def measure_peak_mb(preset: str, size_px: int, *, whole: bool = False) -> float:
+    """Peak memory of a fresh process that makes one estimate: Python, torch, weights and views included."""
+    return run_in_fresh_process(_peak_of_estimate_mb, preset, size_px, whole)
+
+
+def _peak_of_estimate_mb(preset: str, size_px: int, whole: bool) -> float:
     model = build_model(find_preset(preset)).eval()
-    with torch.inference_mode():
-        model(random_stacks(model.lines, 32))  # loads the kernels' libraries
-        before_mb = held_memory_mb()
-        model(random_stacks(model.lines, size_px))
-    return peak_memory_mb() - before_mb
+    Estimator(preset, model)(random_light_field(model.lines, size_px), size_px if whole else None)
+    return peak_memory_mb()
 
 
 def run_in_fresh_process(

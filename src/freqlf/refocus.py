@@ -81,6 +81,7 @@ def _average_views(
             seen &= sees(there_y, there_x)
             total += _look_up(light_field.view(u, v), there_y, there_x, pool) * seen[..., None]
             count += seen[..., None]
+            light_field.forget(u, v)  # a grid of 9 x 9 large views would not fit into memory
     return np.clip(total / count, 0, 1).astype(np.float32)  # splines overshoot at edges
 
 

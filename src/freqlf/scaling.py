@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from freqlf.benchmark import VIEWS
+from freqlf.benchmark import random_light_field
 from freqlf.config import find_preset
 from freqlf.estimate import Estimator
-from freqlf.lightfield import LightField
 from freqlf.literature import read_reference
 from freqlf.memory import held_memory_mb, peak_memory_mb
 from freqlf.nn.build import build_model
@@ -93,15 +92,6 @@ def measure_cost(model: str, size_px: int, repeats: int, *, whole: bool = False,
     estimator(light_field, tile_px)
     peak_mb = torch.cuda.max_memory_allocated() / 1e6 if is_cuda else peak_memory_mb() - before_mb
     return Cost(tuple(estimator(light_field, tile_px).seconds for _ in range(repeats)), peak_mb)
-
-
-def random_light_field(lines: Sequence[str], size_px: int) -> LightField:
-    """9 x 9 views of noise, of which there are those on the lines."""
-    generator = np.random.default_rng(0)
-    grid = LightField(VIEWS, VIEWS, {})
-    views = {view for line in lines for view in grid.line(line)}
-    pixels = {view: generator.integers(0, 256, (size_px, size_px, 3), np.uint8) for view in sorted(views)}
-    return LightField(VIEWS, VIEWS, pixels)
 
 
 def read_published() -> list[Growth]:

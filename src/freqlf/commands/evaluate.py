@@ -61,7 +61,7 @@ def run(
         from_: Instead of a model, a folder with a method's maps: disp_maps/<scene>.pfm or <scene>.pfm, and, where
             known, variance_maps/<scene>.pfm and runtimes/<scene>.txt.
         reading: The disparity that is read off a model's mixture: its sharpened mean, or the mean, as in the paper.
-        memory: Limit for an estimate beside the views, such as 2GB.
+        memory: What the program may hold at most, such as 2GB; half of what is free by default.
         split: Scenes: training, stratified, additional, all (that have ground truth), or names separated by commas.
         compare: NAME=DIR: another method's maps, to be put beside these; can be given many times.
         name: What to call the method in the tables; the folder's name by default.

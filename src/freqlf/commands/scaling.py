@@ -10,6 +10,7 @@ from freqlf.files import replacing_directory, write_json, write_text
 from freqlf.provenance import describe_run
 from freqlf.tables import Table, to_markdown, to_rich
 from freqlf.terminal import print_table, show_progress
+from freqlf.threads import use_threads
 
 if TYPE_CHECKING:
     from freqlf.scaling import Growth
@@ -42,7 +43,7 @@ def run(
         repeats: The mean of so many runs counts.
         whole: Also measure every model in one piece, not only in tiles as `freqlf estimate` computes.
         device: Where to compute; auto takes CUDA if there is any.
-        threads: CPU threads; all cores by default.
+        threads: CPU threads; one per physical core by default.
         out: Folder for the tables, the plot and the JSON.
         overwrite: Replace the files of an earlier measurement; other files in the folder stay.
     """
@@ -50,6 +51,7 @@ def run(
         raise FreqLFError(f"--repeats must be at least 1 and --sizes at least 32, not {repeats} and {sizes}")
     import torch
 
+    from freqlf.benchmark import describe_hardware
     from freqlf.config import find_preset
     from freqlf.distributed import join_processes
     from freqlf.scaling import make_tables
@@ -58,8 +60,7 @@ def run(
     for name in presets:
         if name != SLOPE:
             find_preset(name)
-    if threads is not None:
-        torch.set_num_threads(threads)
+    use_threads(threads)
     with ExitStack() as stack:
         # Before any work: a folder that cannot be written should not cost the measurement.
         folder = None if out is None else stack.enter_context(replacing_directory(out, overwrite=overwrite))
@@ -88,16 +89,6 @@ def measure(presets: tuple[str, ...], sizes_px: list[int], repeats: int, whole: 
         cost = run_in_fresh_process(measure_cost, name, size_px, repeats, whole=in_one, device=device)
         growths[name, in_one].costs[size_px] = cost
     return list(growths.values())
-
-
-def describe_hardware(device: str) -> str:
-    """What computes."""
-    import torch
-
-    if device == "cuda":
-        return str(torch.cuda.get_device_name())
-    threads = torch.get_num_threads()
-    return f"{describe_run()['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def write_results(
