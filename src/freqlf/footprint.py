@@ -12,8 +12,9 @@ from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.model import FreqLF
 
 _SMALLEST_TILE_PX = 64
-# Larger tiles are no faster: their intermediate results no longer fit into a CPU's caches.
+# Larger tiles, or ones with more intermediate results, are no faster: they are far larger than a CPU's caches.
 _LARGEST_TILE_PX = 256
+_MOST_TILE_BYTES = 200_000_000
 _TILE_STEP_PX = 16
 
 # Maps of one number a pixel, such as hypotheses and results, that are held for all of the image at most.
@@ -67,8 +68,10 @@ class Footprint:
 
     def total_bytes(self, height: int, width: int, tile_px: int) -> int:
         """For an image that is computed in tiles, its views packed already."""
-        sides = (min(tile_px + 2 * self.margin_px, side) for side in (height, width))
-        return int(_FRAGMENTATION * (self.image_bytes * height * width + self.tile_bytes * math.prod(sides)))
+        return int(_FRAGMENTATION * (self.image_bytes * height * width + self._bytes_of_tile(height, width, tile_px)))
+
+    def _bytes_of_tile(self, height: int, width: int, tile_px: int) -> int:
+        return self.tile_bytes * math.prod(min(tile_px + 2 * self.margin_px, side) for side in (height, width))
 
     def choose_tile_px(self, height: int, width: int, limit_bytes: int, held_bytes: int) -> int:
         """The side of the tiles: as large as is useful, and as fits in beside what the process holds, views included.
@@ -76,7 +79,9 @@ class Footprint:
         held_bytes: what the process holds, with the views.
         """
         for side_px in range(_LARGEST_TILE_PX, _SMALLEST_TILE_PX - 1, -_TILE_STEP_PX):
-            if held_bytes + self.total_bytes(height, width, side_px) <= limit_bytes:
+            fits = held_bytes + self.total_bytes(height, width, side_px) <= limit_bytes
+            is_useful = self._bytes_of_tile(height, width, side_px) <= _MOST_TILE_BYTES or side_px == _SMALLEST_TILE_PX
+            if fits and is_useful:
                 return side_px
         needed_bytes = held_bytes + self.total_bytes(height, width, _SMALLEST_TILE_PX)
         raise _too_large(height, width, needed_bytes, limit_bytes, held_bytes - self.view_bytes * height * width)
