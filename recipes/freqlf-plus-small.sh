@@ -3,7 +3,7 @@
 set -euo pipefail
 ROOT=$1
 RUN=$2
-freqlf train --preset freqlf-plus-small --recipe cpu --steps 3200 --threads 1 --data "$ROOT" --out "$RUN"
+freqlf train --preset freqlf-plus-small --recipe cpu --steps 3500 --threads 1 --data "$ROOT" --out "$RUN"
 freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
-freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --out "$RUN/calibration.json"
+freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"
 freqlf pack "$RUN/last.pt" --calibration "$RUN/calibration.json" --out "freqlf-plus-small.safetensors"
