@@ -75,7 +75,7 @@ def test_places_that_cannot_be_written_are_found_before_the_work(tmp_path: Path,
     (tmp_path / "file").write_text("mine")
     shut = tmp_path / "shut"
     shut.mkdir()
-    for parent in [tmp_path, *tmp_path.parents[:2]]:
+    for parent in [tmp_path, *tmp_path.parents[:3]]:
         parent.chmod(parent.stat().st_mode | 0o011)  # others may pass, so that only `shut` is shut
     # There is no such input, but nobody gets as far as to notice.
     nothing = tmp_path / "nothing"

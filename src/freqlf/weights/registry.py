@@ -74,7 +74,7 @@ WEIGHTS: dict[str, Weights] = {
             "sideboard": (1.071, 7.76),
             "mean": (1.59, 7.36),
         },
-        calibration=CalibrationSummary("levels", ('boxes', 'cotton', 'dino', 'sideboard'), held_out_ece=0.023),
+        calibration=CalibrationSummary("levels", ("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.023),
         licence="CC BY-NC-SA 4.0",
     ),
     "freqlf-small": Weights(
@@ -93,7 +93,7 @@ WEIGHTS: dict[str, Weights] = {
             "sideboard": (1.167, 7.97),
             "mean": (1.739, 7.17),
         },
-        calibration=CalibrationSummary("deviations", ('boxes', 'cotton', 'dino', 'sideboard'), held_out_ece=0.029),
+        calibration=CalibrationSummary("deviations", ("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.029),
         licence="CC BY-NC-SA 4.0",
     ),
 }
