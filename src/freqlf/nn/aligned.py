@@ -79,7 +79,7 @@ class HalfLineEncoder(nn.Module):
         inputs = counts.context + counts.half_lines * (shared_channels or counts.per_half_line)
         self.read = nn.Conv2d(inputs, stem_channels, 1)
         self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
-        # Evidence has about half of unit scale, what the shared layer makes of it all; the reweighting starts at one half.
+        # Evidence has about half of unit scale, shared features have all of it; the reweighting starts at one half.
         scale_weights(self.read, gain=1.0 if shared_channels else 2.0, after_gelu=bool(shared_channels))
         scale_weights(self.look, gain=2.0 if squeeze else 1.0)
         self.squeeze = SqueezeExcitation(channels) if squeeze else None
