@@ -23,8 +23,12 @@ _MAPS = 24
 _WARP_NUMBERS = 16
 # Evidence is held measurement by measurement, then as one tensor, then as a convolution likes it.
 _EVIDENCE_COPIES = 3
-# Freed memory is not always given back in pieces of the right size.
+# Planes of features that a stream of 3D convolutions holds for one that its first convolution leaves: input and
+# output, and the copies in a layout of their own that the library makes.
+_PLANE_COPIES = 7
+# Freed memory is not always given back in pieces of the right size, and libraries keep buffers of their own.
 _FRAGMENTATION = 1.1
+_BUFFER_BYTES = 32_000_000
 
 
 @dataclass(frozen=True)
@@ -53,12 +57,10 @@ class Footprint:
         layers = [layer for layer in model.modules() if isinstance(layer, HybridLayer)]
         channels = max(layer.channels for layer in layers)
         if isinstance(model, FreqLF):
-            # The first convolution of a stream leaves planes of features, of which input, output and copies in the
-            # layout that convolutions like are held.
             streams = (model.encoder.horizontal, model.encoder.vertical)
             planes = max((stream.views - 1) // 2 * _widest(stream) for stream in streams)
             fields = channels if model.lift.out_channels == model.encoder.channels else 2 * channels
-            return cls(view_bytes, 4 * (fields + _MAPS), 4 * 4 * planes, model.encoder.reach_px)
+            return cls(view_bytes, 4 * (fields + _MAPS), 4 * _PLANE_COPIES * planes, model.encoder.reach_px)
         encoders = [one.encoder for one in model.passes if isinstance(one, RefinementPass)]
         width = max(max(encoder.evidence_channels, _widest(encoder)) for encoder in encoders)
         image_bytes = max(view_bytes // 4, 4 * channels) + 4 * _MAPS
@@ -68,7 +70,8 @@ class Footprint:
 
     def total_bytes(self, height: int, width: int, tile_px: int) -> int:
         """For an image that is computed in tiles, its views packed already."""
-        return int(_FRAGMENTATION * (self.image_bytes * height * width + self._bytes_of_tile(height, width, tile_px)))
+        held = self.image_bytes * height * width + self._bytes_of_tile(height, width, tile_px)
+        return int(_BUFFER_BYTES + _FRAGMENTATION * held)
 
     def _bytes_of_tile(self, height: int, width: int, tile_px: int) -> int:
         return self.tile_bytes * math.prod(min(tile_px + 2 * self.margin_px, side) for side in (height, width))
