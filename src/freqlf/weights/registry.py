@@ -101,7 +101,10 @@ WEIGHTS: dict[str, Weights] = {
         file="freqlf-plus-small-synthetic.safetensors",
         sha256="82f69fa3da4db5a50091e63fa772331fa8598ca6ac7eab9de76c29cb9e7f2bf7",
         data="48 generated scenes",
-        command="freqlf train --preset freqlf-plus-small --recipe cpu --steps 1200 --threads 1 --train-split none --synthetic-data SCENES --data ROOT --out RUN",
+        command=(
+            "freqlf train --preset freqlf-plus-small --recipe cpu --steps 1200 --threads 1"
+            " --train-split none --synthetic-data SCENES --data ROOT --out RUN"
+        ),
         commit="786d843240db",
         cpu_hours=0.61,
         protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, sharpened mean",
