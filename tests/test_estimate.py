@@ -60,7 +60,7 @@ def test_weight_files_and_memory(light_field: LightField, tmp_path: Path) -> Non
     path = tmp_path / "tiny.safetensors"
     write_weights(path, TINY, build_model(TINY).state_dict(), {})
     free = load_estimator(path)(light_field)
-    bound = load_estimator(path, memory_bytes=int(held_memory_mb() * 1e6) + 30_000_000)(light_field)
+    bound = load_estimator(path, memory_bytes=int(held_memory_mb() * 1e6) + 100_000_000)(light_field)
     assert np.abs(free.disparity_px - bound.disparity_px).max() < 1e-4
 
 
@@ -96,7 +96,7 @@ def test_half_of_what_is_free_is_the_default(light_field: LightField) -> None:
 
 
 def test_too_little_memory_is_an_error_that_says_how_much_is_needed(light_field: LightField) -> None:
-    with pytest.raises(FreqLFError, match=r"60 x 48 pixels needs at least .* for the program itself.* 0\.1 GB are"):
+    with pytest.raises(FreqLFError, match=r"60 x 48 pixels needs at least .* for the program itself.* 0\.10 GB are"):
         estimate(light_field, "slope", memory_bytes=100_000_000)
 
 

@@ -110,6 +110,6 @@ def _too_large(height: int, width: int, needed_bytes: int, limit_bytes: int, own
     """own_bytes: what the program itself holds, if that is part of what is needed."""
     own = f" ({own_bytes / 1e9:.1f} GB of it for the program itself)" if own_bytes > 0 else ""
     return FreqLFError(
-        f"an image of {width} x {height} pixels needs at least {needed_bytes / 1e9:.1f} GB{own} with this model, and "
-        f"{limit_bytes / 1e9:.1f} GB are allowed; allow more memory or scale the light field down"
+        f"an image of {width} x {height} pixels needs at least {math.ceil(needed_bytes / 1e7) / 100:.2f} GB{own} with "
+        f"this model, and {limit_bytes / 1e9:.2f} GB are allowed; allow more memory or scale the light field down"
     )
