@@ -14,10 +14,10 @@ GB = 10**9
 @pytest.mark.parametrize("preset", ["slope", "freqlf-small", "freqlf-plus-small", "freqlf"])
 def test_less_memory_means_smaller_tiles(preset: str) -> None:
     footprint = Footprint.of(None if preset == "slope" else build_model(find_preset(preset)), views=18)
-    least, more = (footprint.total_bytes(2000, 2000, side_px) for side_px in (64, 128))
+    least, more = (footprint.total_bytes(2000, 2000, side_px) for side_px in (64, 96))
     sides = [footprint.choose_tile_px(2000, 2000, GB + allowed, GB) for allowed in (least, more, 10**10)]
-    assert sides[:2] == [64, 128]
-    assert 128 <= sides[2] <= 256
+    assert sides[:2] == [64, 96]
+    assert 96 <= sides[2] <= 256
     with pytest.raises(FreqLFError, match=r"needs at least .* \(0\.\d GB of it for the program itself\)"):
         footprint.choose_tile_px(2000, 2000, GB + least - 1, GB)
 

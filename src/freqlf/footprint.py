@@ -25,7 +25,7 @@ _WARP_NUMBERS = 16
 _EVIDENCE_COPIES = 3
 # Planes of features that a stream of 3D convolutions holds for one that its first convolution leaves: input and
 # output, and the copies in a layout of their own that the library makes.
-_PLANE_COPIES = 7
+_PLANE_COPIES = 12
 # Freed memory is not always given back in pieces of the right size, and libraries keep buffers of their own.
 _FRAGMENTATION = 1.1
 _BUFFER_BYTES = 32_000_000
