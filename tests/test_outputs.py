@@ -212,7 +212,7 @@ def test_from_a_scene_to_its_points(tmp_path, render_plane):
     """A plane at a known depth, estimated without learning, lies at that depth in the point cloud."""
     field = LightField.from_array(render_plane(0.5, rows=9, columns=9, height=48, width=56))
     camera = replace(CAMERA, width_px=56, height_px=48, num_cams_x=9, num_cams_y=9)
-    write_estimate(tmp_path / "out", load_estimator()(field), field, camera)
+    write_estimate(tmp_path / "out", load_estimator("slope")(field), field, camera)
     points_mm, _ = read_ply(tmp_path / "out" / "pointcloud.ply")
     depth_mm = 1000 * float(camera.depth_m(np.array(0.5)))
     assert len(points_mm) > 0.9 * 48 * 56
