@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from freqlf.checkpoint import Checkpoint, load_checkpoint, load_weights, require_same_run, save_checkpoint
+from freqlf.config import PRESETS, config_to_dict
 from freqlf.errors import FreqLFError
 
 
@@ -63,9 +64,20 @@ def test_other_runs_are_refused_with_the_difference(tmp_path, changes, message):
 
 def test_weights_of_another_model_are_refused(tmp_path):
     path = tmp_path / "best.pt"
-    save_checkpoint(path, make())
-    with pytest.raises(FreqLFError, match=r"weights of another model: kind is aligned there and epi here"):
-        load_weights(path, {"kind": "epi"})
+    save_checkpoint(path, make(model_config=config_to_dict(PRESETS["freqlf-small"])))
+    with pytest.raises(FreqLFError, match=r"weights of another model: lines is .* there and missing here"):
+        load_weights(path, config_to_dict(PRESETS["freqlf"]))
+
+
+def test_settings_that_came_later_have_their_defaults(tmp_path):
+    wanted = config_to_dict(PRESETS["freqlf-small"])
+    first, second = wanted["passes"]
+    older = {name: value for name, value in second.items() if name != "encoder"}
+    path = tmp_path / "best.pt"
+    save_checkpoint(path, make(model_config=wanted | {"passes": (first, older)}))
+    assert torch.equal(load_weights(path, wanted)["weight"], make().ema["weight"])
+    with pytest.raises(FreqLFError, match=r"passes\[1\].encoder is half-lines there and volume here"):
+        load_weights(path, wanted | {"passes": (first, second | {"encoder": "volume"})})
 
 
 def test_other_formats_are_refused(tmp_path):

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from freqlf import __version__
+from freqlf.config import config_from_dict, config_to_dict
 from freqlf.errors import FreqLFError
 from freqlf.files import write_bytes
 
@@ -107,7 +108,9 @@ def load_weights(path: Path, model_config: dict[str, Any] | None = None) -> Stat
     """The averaged weights of a checkpoint; with a `model_config`, only of a model like that."""
     checkpoint = load_checkpoint(path)
     if model_config is not None:
-        difference = first_difference(checkpoint.model_config, model_config)
+        # Settings that came after the checkpoint have their defaults, which is what its model did.
+        found = config_to_dict(config_from_dict(checkpoint.model_config))
+        difference = first_difference(found, model_config)
         if difference is not None:
             name, old, new = difference
             raise FreqLFError(f"{path} has weights of another model: {name} is {old} there and {new} here")
