@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "submit": ("submit", "pack maps for the benchmark's server, and check such archives"),
     "train": ("train", "train a model by a recipe, resumable at any time"),
     "pack": ("pack", "turn a training checkpoint into a weight file"),
+    "export": ("export", "turn a model into an ONNX graph, checked against PyTorch"),
     "study ablation": ("study_ablation", "train a model without each of its components, over seeds"),
     "study bandwidth": ("study_bandwidth", "train a model with 8, 16 and 32 Fourier modes, over seeds"),
     "study designs": ("study_designs", "train a compact model with other encoders and passes, over seeds"),

@@ -15,8 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from freqlf.nn.aligned import HalfLineEncoder
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
+from freqlf.nn.scale import gelu
 from freqlf.nn.spectral import SpectralConv2d
 from freqlf.nn.tiles import Tile
 
@@ -34,6 +36,7 @@ def any_size() -> Iterator[None]:
             (HalfLines, "shrunk", shrink),
             (SpectralConv2d, "_transform", transform),
             (HybridLayer, "convolve", convolve),
+            (HalfLineEncoder, "measure", measure),
             # There is one tile, the image: a tracer loses what is written into a slice.
             (Tile, "of", lambda tile, field: field),
         ):
@@ -140,8 +143,9 @@ def _find_weights(layer: SpectralConv2d, height: int, width: int) -> Tensor:
     n, m = torch.arange(-below, above + 1), torch.arange(last + 1)
     rows = _share(n * layer.reference_px[0] / height + middle, k1)
     columns = _share(m * layer.reference_px[1] / width, k2)
-    table = (rows @ layer.weight.flatten(1)).unflatten(1, (k2, -1))  # n, k2, the rest
-    return (columns @ table).unflatten(2, layer.weight.shape[2:])
+    count, channels = below + above + 1, layer.channels
+    table = (rows @ layer.weight.reshape(k1, -1)).reshape(count, k2, 2 * channels**2)
+    return (columns @ table).reshape(count, last + 1, 2, channels, channels)
 
 
 def _share(positions: Tensor, entries: int) -> Tensor:
@@ -176,3 +180,10 @@ def convolve(layer: HybridLayer, activated: Tensor) -> Tensor:
     merged[:, :, 1, 1] += weight[:, :, 0, 0].numpy()
     reach = layer.reach_px
     return F.conv2d(activated, torch.from_numpy(merged), bias, padding=reach, dilation=reach)
+
+
+def measure(encoder: HalfLineEncoder, half_lines: Tensor) -> Tensor:
+    """`HalfLineEncoder.measure` half-line by half-line: a tracer takes the sizes behind a split axis for fixed."""
+    if encoder.share is None:
+        return half_lines
+    return torch.stack([gelu(encoder.share(one)) for one in half_lines.unbind(dim=1)], dim=1)
