@@ -26,6 +26,7 @@ from freqlf.nn.evidence import (
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
 from freqlf.nn.mixture import Mixture
+from freqlf.nn.pointwise import mix_channels
 from freqlf.nn.scale import gelu, scale_weights
 from freqlf.nn.slope import SlopeOptions, estimate_slope
 from freqlf.nn.tiles import Tile
@@ -92,8 +93,7 @@ class HalfLineEncoder(nn.Module):
     def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
         """Features before the reweighting; with `window`, of that part of the evidence only."""
         context, half_lines = evidence if window is None else (window.of(part) for part in evidence)
-        inputs = torch.cat((context, self.measure(half_lines).flatten(1, 2)), dim=1)
-        return self.look(gelu(self.read(inputs.contiguous(memory_format=torch.channels_last))))
+        return self.look(gelu(mix_channels(self.read, (context, self.measure(half_lines).flatten(1, 2)))))
 
     def measure(self, half_lines: Tensor) -> Tensor:
         """What is read of the half-lines (B, J, channels, H, W)."""

@@ -6,7 +6,7 @@ in place while a network is traced; they are the same functions, up to rounding,
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from freqlf.nn import aligned
 from freqlf.nn.aligned import HalfLineEncoder
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.hybrid import HybridLayer
@@ -37,15 +38,16 @@ def any_size() -> Iterator[None]:
             (SpectralConv2d, "_transform", transform),
             (HybridLayer, "convolve", convolve),
             (HalfLineEncoder, "measure", measure),
+            (aligned, "mix_channels", mix_channels),
             # There is one tile, the image: a tracer loses what is written into a slice.
             (Tile, "of", lambda tile, field: field),
         ):
-            replaced.enter_context(_replace_method(owner, name, function))
+            replaced.enter_context(_replace(owner, name, function))
         yield
 
 
 @contextmanager
-def _replace_method(owner: type, name: str, function: Any) -> Iterator[None]:
+def _replace(owner: object, name: str, function: Any) -> Iterator[None]:
     original = getattr(owner, name)
     setattr(owner, name, function)
     try:
@@ -187,3 +189,8 @@ def measure(encoder: HalfLineEncoder, half_lines: Tensor) -> Tensor:
     if encoder.share is None:
         return half_lines
     return torch.stack([gelu(encoder.share(one)) for one in half_lines.unbind(dim=1)], dim=1)
+
+
+def mix_channels(layer: nn.Conv2d, parts: Sequence[Tensor]) -> Tensor:
+    """`freqlf.nn.pointwise.mix_channels` as the convolution that it stands for."""
+    return layer(torch.cat(tuple(parts), dim=1))

@@ -32,6 +32,16 @@ class Residuals(NamedTuple):
     visible: Tensor
 
 
+class Room(NamedTuple):
+    """Steps of view, along rows or along columns, for which pixels stay inside of the frame, (B, H, W) each.
+
+    ahead: towards views of larger index, behind: towards those of smaller index.
+    """
+
+    ahead: Tensor
+    behind: Tensor
+
+
 @dataclass(frozen=True)
 class HalfLines:
     """All views but the central one, packed so that one call warps them.
@@ -120,8 +130,9 @@ class HalfLines:
 
         One half-line after the other: what is done with a few views fits into a processor's cache, all views do not.
         """
+        rooms = self._rooms(disparity_px)
         for index, part in enumerate(self.slices):
-            visible = self._visible(index, disparity_px)
+            visible = self._visible(index, rooms)
             values = self._warped(part, disparity_px).sub_(self.centre[:, None])
             yield Residuals(values.mul_(visible.unsqueeze(2)), visible)
 
@@ -167,8 +178,8 @@ class HalfLines:
         disparity = disparity_px[:, 0]
         grid = disparity.new_empty(B, count, H, W, 2)
         for view, (du, dv) in enumerate(self.offsets[part]):
-            grid[:, view, :, :, 0] = torch.sub(x, disparity, alpha=dv * scale_x)
-            grid[:, view, :, :, 1] = torch.sub(y, disparity, alpha=du * scale_y)
+            torch.sub(x, disparity, alpha=dv * scale_x, out=grid[:, view, :, :, 0])
+            torch.sub(y, disparity, alpha=du * scale_y, out=grid[:, view, :, :, 1])
         warped = F.grid_sample(
             views.flatten(0, 1),
             grid.view(B * count, H, W, 2),
@@ -178,21 +189,30 @@ class HalfLines:
         )
         return warped.view(B, count, C, H, W)
 
-    def _visible(self, index: int, disparity_px: Tensor) -> Tensor:
+    def _visible(self, index: int, rooms: tuple[Room, Room]) -> Tensor:
         """Which views of a half-line show which pixels inside of their frame, (B, views, H, W), 1 or 0."""
-        height, width = self.views.shape[-2:]
-        disparity = disparity_px[:, 0]
-        y, x = (pixels + _BORDER_PX for pixels in self._pixels(*disparity.shape[-2:]))
         steps = self.steps[self.slices[index]]
-        du, dv = (direction if steps[0] > 0 else -direction for direction in self.directions[index])
-        # How many steps along the half-line a pixel stays inside, towards smaller and towards larger coordinates.
-        room = torch.full_like(disparity, torch.inf)
-        for direction, before, after in ((du, y, height - y), (dv, x, width - x)):
-            if direction:
-                motion = disparity if direction > 0 else -disparity  # towards smaller coordinates, per step
-                room = torch.minimum(room, torch.where(motion > 0, before, after) / motion.abs().clamp_min(1e-6))
-        distances = disparity.new_tensor(steps).abs_().view(1, -1, 1, 1)
-        return (distances <= room.unsqueeze(1)).to(disparity.dtype)
+        outwards = 1 if steps[0] > 0 else -1
+        towards = [
+            room.ahead if direction * outwards > 0 else room.behind
+            for direction, room in zip(self.directions[index], rooms, strict=True)
+            if direction
+        ]
+        room = towards[0] if len(towards) == 1 else torch.minimum(*towards)
+        distances = room.new_tensor(steps).abs_().view(1, -1, 1, 1)
+        return (distances <= room.unsqueeze(1)).to(room.dtype)
+
+    def _rooms(self, disparity_px: Tensor) -> tuple[Room, Room]:
+        """How far pixels of this disparity (B, 1, H, W) stay inside of the frame, by rows and by columns."""
+        disparity = disparity_px[:, 0]
+        is_near, steps_per_px = disparity > 0, disparity.abs().clamp_min_(1e-6).reciprocal_()
+        rooms = []
+        for pixels, size in zip(self._pixels(*disparity.shape[-2:]), self.views.shape[-2:], strict=True):
+            before, after = pixels + _BORDER_PX, size - (pixels + _BORDER_PX)
+            # Near pixels move towards smaller coordinates in views of larger index.
+            ahead, behind = torch.where(is_near, before, after), torch.where(is_near, after, before)
+            rooms.append(Room(ahead.mul_(steps_per_px), behind.mul_(steps_per_px)))
+        return rooms[0], rooms[1]
 
     def _pixels(self, height: int, width: int) -> tuple[Tensor, Tensor]:
         """Rows (height, 1) and columns (1, width) of the centre's pixels in the views."""
