@@ -47,6 +47,18 @@ def test_networks_give_all_maps_whole_or_in_tiles(light_field: LightField, confi
     assert np.all(whole.lower_px < whole.upper_px)
 
 
+@pytest.mark.parametrize("config", [TINY, EpiConfig(rows=5, columns=5, channels=8, stream_channels=4, modes=4)])
+def test_half_precision_is_close_whole_or_in_tiles(light_field: LightField, config) -> None:
+    torch.manual_seed(0)
+    model = build_model(config).eval()
+    exact = Estimator("tiny", model)(light_field)
+    for tile_px in (None, 20):
+        short = Estimator("tiny", model, precision="bf16")(light_field, tile_px=tile_px)
+        assert short.disparity_px.dtype == np.float32
+        error = np.abs(short.mean_px - exact.mean_px).max()
+        assert 0 < error < 0.03, error  # bf16 has three digits; a difference of zero would mean that it was not used
+
+
 def test_shifting_moves_disparities_only(light_field: LightField) -> None:
     before = Estimator("tiny", build_model(TINY).eval())(light_field)
     after = shift_estimate(before, 2.0)

@@ -19,7 +19,7 @@ from freqlf.errors import FreqLFError
 from freqlf.nn.build import build_model
 from freqlf.optimization import Objective, make_optimizer, weighted_loss
 from freqlf.recipe import RECIPES
-from freqlf.train import Outcome, RunOptions, compile_layers, train
+from freqlf.train import Outcome, RunOptions, train
 
 
 @pytest.fixture(autouse=True)
@@ -239,19 +239,3 @@ def test_most_of_a_step_is_spent_in_the_model():
             for part, (before, after) in zip(seconds, pairwise(times), strict=True):
                 seconds[part] += after - before
     assert seconds["model"] > 0.9 * sum(seconds.values())
-
-
-@pytest.mark.slow
-def test_compiled_layers_compute_the_same():
-    batch = make_source().batch(0)
-
-    def compute(compiled):
-        model = make_model()
-        if compiled:
-            compile_layers(model)
-        weighted_loss(Objective(model, RECIPE), batch, ALONE).backward()
-        return {name: parameter.grad for name, parameter in model.named_parameters()}
-
-    plain, fast = compute(False), compute(True)
-    for name, gradient in plain.items():
-        assert torch.allclose(fast[name], gradient, rtol=1e-3, atol=1e-5 * float(gradient.abs().max())), name

@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from freqlf.errors import FreqLFError
+from freqlf.compute import choose_device
 
 
 @dataclass(frozen=True)
@@ -61,20 +61,14 @@ class Processes:
 @contextmanager
 def join_processes(device: str = "auto") -> Iterator[Processes]:
     """Meet the other processes that `torchrun` has started, or be the only one."""
-    if device not in ("auto", "cpu", "cuda"):
-        raise FreqLFError(f"unknown device {device!r}: choose auto, cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise FreqLFError("there is no CUDA device here; use --device cpu")
-    use_cuda = device != "cpu" and torch.cuda.is_available()
     count = int(os.environ.get("WORLD_SIZE", "1"))
-    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
-    if use_cuda:
-        torch.cuda.set_device(local_rank)
-    here = torch.device("cuda", local_rank) if use_cuda else torch.device("cpu")
+    here = choose_device(device, index=int(os.environ.get("LOCAL_RANK", "0")))
+    if here.type == "cuda":
+        torch.cuda.set_device(here)
     if count == 1:
         yield Processes(0, 1, here)
         return
-    dist.init_process_group("nccl" if use_cuda else "gloo")
+    dist.init_process_group("nccl" if here.type == "cuda" else "gloo")
     try:
         yield Processes(dist.get_rank(), dist.get_world_size(), here)
     finally:

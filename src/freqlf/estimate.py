@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from freqlf.calibration import Calibration
+from freqlf.compute import ComputeOptions, choose_device
 from freqlf.config import EPI_LINES
 from freqlf.errors import FreqLFError
 from freqlf.footprint import Footprint
 from freqlf.lightfield import LightField
 from freqlf.memory import default_limit_bytes, held_memory_mb
 from freqlf.nn.aligned import AlignedFreqLF
+from freqlf.nn.compilation import compile_stages
 from freqlf.nn.denormals import flush_denormals
 from freqlf.nn.halflines import HalfLines
 from freqlf.nn.mixture import Mixture
@@ -81,9 +83,13 @@ class Estimator:
         model: AlignedFreqLF | FreqLF | None,
         memory_bytes: int | None = None,
         calibration: Calibration | None = None,
+        device: torch.device | None = None,
+        precision: str = "fp32",
     ) -> None:
         """`model` None is the slope field.
 
+        device: where to compute; the model moves there. None leaves it where it is.
+        precision: see `ComputeOptions`.
         memory_bytes: what the process may hold at most, all that it holds already included (on CUDA: what it may
             allocate there); None allows half of what is free. Tiles are made to fit, results stay the same.
         """
@@ -92,11 +98,11 @@ class Estimator:
         self.lines: Sequence[str] = EPI_LINES if model is None else model.lines
         self.memory_bytes = memory_bytes
         self.calibration = calibration
-
-    @property
-    def device(self) -> torch.device:
-        """Where the estimate is computed: where the model's weights are."""
-        return torch.device("cpu") if self.model is None else next(self.model.parameters()).device
+        if device is not None and model is not None:
+            model.to(device)
+        elif device is None:
+            device = torch.device("cpu") if model is None else next(model.parameters()).device
+        self.device, self.precision = device, precision
 
     @flush_denormals()
     @torch.inference_mode()
@@ -114,7 +120,8 @@ class Estimator:
         start = time.perf_counter()
         if limit_bytes is not None:
             tile_px = footprint.choose_tile_px(height, width, limit_bytes, self._held_bytes())
-        maps = self._infer(views, tile_px)[0].cpu().numpy()  # maps, H, W
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
+            maps = self._infer(views, tile_px)[0].cpu().numpy()  # maps, H, W
         seconds = time.perf_counter() - start
         tile = tile_px if tile_px is not None and tile_px < max(height, width) else None
         if len(maps) == 1:
@@ -168,16 +175,23 @@ class Estimator:
 
 
 def load_estimator(
-    model: str | Path = DEFAULT_MODEL, memory_bytes: int | None = None, *, calibrated: bool = True
+    model: str | Path = DEFAULT_MODEL,
+    memory_bytes: int | None = None,
+    *,
+    calibrated: bool = True,
+    compute: ComputeOptions = ComputeOptions(),  # noqa: B008
 ) -> Estimator:
     """An estimator with packaged weights (by name), a weight file, a training checkpoint, or "slope".
 
     calibrated: apply the calibration that the weights carry, if any, to the intervals; else they are as predicted.
     """
+    device = choose_device(compute.device)
     if str(model) == SLOPE:
-        return Estimator(SLOPE, None, memory_bytes)
+        return Estimator(SLOPE, None, memory_bytes, device=device)
     network, calibration = load_calibrated(model)
-    return Estimator(str(model), network, memory_bytes, calibration if calibrated else None)
+    if compute.compile:
+        compile_stages(network)
+    return Estimator(str(model), network, memory_bytes, calibration if calibrated else None, device, compute.precision)
 
 
 def shift_estimate(estimate: Estimate, by_px: float) -> Estimate:

@@ -19,8 +19,8 @@ from freqlf.distributed import Processes
 from freqlf.errors import FreqLFError
 from freqlf.files import write_json
 from freqlf.monitor import Monitor, Silence
+from freqlf.nn.compilation import compile_layers
 from freqlf.nn.denormals import flush_denormals
-from freqlf.nn.hybrid import HybridLayer
 from freqlf.optimization import Objective, learning_rate, make_optimizer, update_average, weighted_loss
 from freqlf.provenance import describe_run
 from freqlf.recipe import Recipe
@@ -208,16 +208,6 @@ def train(
             started = time.monotonic()
     batches.close()
     return Outcome(state.step, state.step >= total_steps, signals[0] if signals else None, state.best)
-
-
-def compile_layers(model: nn.Module) -> None:
-    """Compile the hybrid layers, one by one: they are alike, and most of the time is spent in them.
-
-    The geometry around them (warps, coarse-to-fine steps) would make a graph that takes longer to compile than to run.
-    """
-    for layer in model.modules():
-        if isinstance(layer, HybridLayer):
-            layer.compile()
 
 
 def run_validation(

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from freqlf.calibration import Calibration
 from freqlf.cli import main
@@ -60,6 +61,11 @@ def test_a_weight_file_gives_uncertainty(make_scene, tmp_path: Path) -> None:
     assert record["interval"] == {"level": 0.9, "calibrated": False}
     assert np.all(read_pfm(out / "upper.pfm") > read_pfm(out / "lower.pfm"))
     assert np.mean(read_pfm(out / "upper.pfm") - read_pfm(out / "lower.pfm")) > 3 * np.mean(upper - lower)
+    assert (record["device"], record["precision"]) == ("cpu", "fp32")
+    assert main([*command, "--overwrite", "--device", "cpu", "--precision", "bf16"]) == 0
+    record = json.loads((out / "estimate.json").read_text())
+    assert record["precision"] == "bf16"
+    assert record["compiled"] is False
 
 
 def test_a_batch_goes_on_past_a_bad_input(make_scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,7 +76,10 @@ def test_a_batch_goes_on_past_a_bad_input(make_scene, tmp_path: Path, capsys: py
     assert [path.name for path in out.iterdir()] == ["good"]
 
 
-def test_bad_requests_get_one_line(make_scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_requests_get_one_line(
+    make_scene, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     scene, out = str(make_scene()), tmp_path / "result"
     for arguments, message in (
         ([scene, "--model", "nobody"], "unknown model 'nobody'"),
@@ -78,6 +87,7 @@ def test_bad_requests_get_one_line(make_scene, tmp_path: Path, capsys: pytest.Ca
         ([scene, "--memory", "lots"], "memory must be a size"),
         ([scene, scene], "two inputs are called"),
         ([str(tmp_path / "nowhere")], "does not exist"),
+        ([scene, "--device", "cuda"], "no CUDA device here"),
         ([], "no light field given"),
     ):
         assert main(["estimate", *arguments, "--out", str(out)]) == 2

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from freqlf.compute import ComputeOptions
 from freqlf.errors import FreqLFError
 from freqlf.files import require_folder
 from freqlf.io.viewgrid import InputOptions
@@ -24,6 +25,7 @@ class Request:
 
     format: str | None
     input_options: InputOptions
+    compute: ComputeOptions
     shear: str
     refocus_px: float | None
     all_in_focus: bool
@@ -42,6 +44,7 @@ def run(
     all_in_focus: bool = False,
     raw_intervals: bool = False,
     overwrite: bool = False,
+    compute: Annotated[ComputeOptions, tyro.conf.arg(name="")] = ComputeOptions(),  # noqa: B008
     reading: Annotated[InputOptions, tyro.conf.arg(name="")] = InputOptions(),  # noqa: B008
 ) -> int:
     """Estimate the disparity, depth and uncertainty of light fields in (nearly) any format.
@@ -63,6 +66,7 @@ def run(
         all_in_focus: Also write an image in which everything is sharp.
         raw_intervals: Give the intervals as the network predicts them, without the calibration of its weights.
         overwrite: Replace results that are there.
+        compute: How to run the model.
         reading: How to read inputs that do not describe themselves.
     """
     if not inputs:
@@ -78,8 +82,8 @@ def run(
 
     memory_bytes = None if memory is None else parse_bytes(memory)
     use_threads(threads)
-    estimator = load_estimator(model or DEFAULT_MODEL, memory_bytes, calibrated=not raw_intervals)
-    request = Request(format, reading, shear, refocus, all_in_focus, overwrite)
+    estimator = load_estimator(model or DEFAULT_MODEL, memory_bytes, calibrated=not raw_intervals, compute=compute)
+    request = Request(format, reading, compute, shear, refocus, all_in_focus, overwrite)
     failures = 0
     for path, name in show_progress(list(zip(inputs, names, strict=True)), "estimating"):
         try:
@@ -120,6 +124,9 @@ def estimate_one(path: Path, directory: Path, estimator: "Estimator", request: R
             "notes": list(opened.notes),
             "warnings": list(opened.warnings),
             "shear_px": shear_px,
+            "device": str(estimator.device),
+            "precision": request.compute.precision,
+            "compiled": request.compute.compile,
         },
         overwrite=request.overwrite,
     )

@@ -11,6 +11,7 @@ import tyro
 
 from freqlf.calibration import Calibration, describe_calibration, read_calibration
 from freqlf.comparison import make_tables
+from freqlf.compute import ComputeOptions
 from freqlf.data.hci import Scene, find_scenes, select_scenes
 from freqlf.data.splits import expand_groups
 from freqlf.diagnostics import LEVELS
@@ -49,6 +50,7 @@ def run(
     calibration: Path | None = None,
     figures: bool = True,
     overwrite: bool = False,
+    compute: Annotated[ComputeOptions, tyro.conf.arg(name="")] = ComputeOptions(),  # noqa: B008
 ) -> None:
     """Evaluate a model, or any method's maps: scores, ranks, regions, frequencies, uncertainty; tables and figures.
 
@@ -69,6 +71,7 @@ def run(
         calibration: JSON of a calibration, to judge the intervals by as well; by default that of the model's weights.
         figures: Whether to draw figures.
         overwrite: Replace the files of an earlier evaluation; other files in the folder stay.
+        compute: How to run the model.
     """
     if (model is None) == (from_ is None):
         raise FreqLFError("give either --model, to run a model, or --from, to evaluate maps that are there")
@@ -86,8 +89,8 @@ def run(
         if from_ is None:
             assert model is not None
             from_ = folder / "maps"
-            facts |= {"model": model, "reading": reading}
-            run_model(model, scenes, from_, reading, memory)
+            facts |= {"model": model, "reading": reading, **asdict(compute)}
+            run_model(model, scenes, from_, reading, memory, compute)
         methods = {own_name: Results(from_)} | others
         require_maps(methods, scenes)
         directories = {method: str(results.directory) for method, results in methods.items()}
@@ -107,12 +110,19 @@ def find_calibration(model: str) -> Calibration | None:
     return None if model == SLOPE else load_calibrated(model)[1]
 
 
-def run_model(model: str, scenes: Sequence[Scene], directory: Path, reading: "Reading", memory: str | None) -> None:
+def run_model(
+    model: str,
+    scenes: Sequence[Scene],
+    directory: Path,
+    reading: "Reading",
+    memory: str | None,
+    compute: ComputeOptions,
+) -> None:
     """Estimate all scenes and write the maps into a folder."""
     from freqlf.estimate import load_estimator, parse_bytes  # imports torch
     from freqlf.prediction import predict_scenes
 
-    estimator = load_estimator(model, None if memory is None else parse_bytes(memory))
+    estimator = load_estimator(model, None if memory is None else parse_bytes(memory), compute=compute)
     predict_scenes(estimator, show_progress(scenes, "estimating"), directory, reading)
 
 

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from freqlf.compute import ComputeOptions
 from freqlf.errors import FreqLFError
 from freqlf.terminal import make_progress
 from freqlf.threads import use_threads
@@ -46,7 +47,7 @@ def run(
 
     require_onnx()
     use_threads(threads)
-    estimator = load_estimator(model or DEFAULT_MODEL, calibrated=not raw_intervals)
+    estimator = load_estimator(model or DEFAULT_MODEL, calibrated=not raw_intervals, compute=ComputeOptions("cpu"))
     with make_progress() as progress:
         task = progress.add_task("tracing", total=3)
         graph = export_graph(estimator, views, size, opset)

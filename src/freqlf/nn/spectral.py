@@ -18,7 +18,8 @@ with x it would have 2*k2.
 """
 
 from collections.abc import Callable
-from typing import Literal
+from functools import wraps
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +29,17 @@ from freqlf.errors import FreqLFError
 from freqlf.nn.modes import Band, select_band, waves
 
 Field = Literal["index", "frequency", "window"]
+
+
+def _in_full_precision(stage: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """The stage of a transform, whose first argument is a tensor, without what autocast would do to its products."""
+
+    @wraps(stage)
+    def compute(layer: "SpectralConv2d", field: Tensor, *arguments: Any, **options: Any) -> Tensor:
+        with torch.autocast(field.device.type, enabled=False):
+            return stage(layer, field, *arguments, **options)
+
+    return compute
 
 
 class SpectralConv2d(nn.Module):
@@ -98,6 +110,7 @@ class SpectralConv2d(nn.Module):
         """The same by full FFTs: the reference for tests and timings."""
         return self._on_each_field(z, self._transform_by_fft)
 
+    @_in_full_precision
     def analyse(self, z: Tensor, y0: int, x0: int, height: int, width: int) -> Tensor:
         """The retained coefficients of a tile at (y0, x0) of a field of height x width.
 
@@ -122,6 +135,7 @@ class SpectralConv2d(nn.Module):
         coefficients = rows.unfolding(like=z) @ products / (height * width)
         return coefficients.view(2, len(rows), len(columns), batch, channels)
 
+    @_in_full_precision
     def mix(self, coefficients: Tensor, height: int, width: int) -> Tensor:
         """Multiply the channels of each coefficient by its weights, for a field of height x width."""
         rows, columns = self.bands(height, width)
@@ -143,6 +157,7 @@ class SpectralConv2d(nn.Module):
         by_row = mixed.new_zeros(2, len(rows), *mixed.shape[2:]).index_add(1, row_index.flatten(), mixed)
         return torch.zeros_like(coefficients).index_add(2, column_index.flatten(), by_row)
 
+    @_in_full_precision
     def synthesise(
         self,
         coefficients: Tensor,

@@ -131,7 +131,7 @@ def stream_layer(layer: HybridLayer, field: Tensor, tile_px: int | None) -> None
         coefficients = fourier.mix(coefficients, H, W)
     for tile, activated in _activate_before_writing(layer, field, tile_px):
         inner = tile.inside(tile.grown(layer.reach_px, H, W))
-        update = _contiguous(inner.of(layer.convolve(activated)))
+        update = _contiguous(inner.of(layer.convolve(activated))).to(field.dtype)  # autocast may have made it shorter
         if fourier is not None and coefficients is not None:
             fourier.synthesise(
                 coefficients, tile.y, tile.x, tile.height, tile.width, H, W, channels_last=True, onto=update
