@@ -56,3 +56,15 @@ def test_missing_packages_are_named_with_the_command_that_installs_them(
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "pip install" in line
     assert "onnxruntime" in line
+
+
+def test_a_place_that_cannot_be_written_is_found_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    monkeypatch.setattr("freqlf.export.export_graph", lambda *_: pytest.fail("it was traced all the same"))
+    (tmp_path / "file").write_text("")
+    assert main(["export", "--model", "slope", "--out", str(tmp_path / "file" / "slope.onnx")]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "is a file" in line

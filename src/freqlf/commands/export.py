@@ -5,6 +5,7 @@ from pathlib import Path
 
 from freqlf.compute import ComputeOptions
 from freqlf.errors import FreqLFError
+from freqlf.files import require_folder, write_bytes
 from freqlf.terminal import make_progress
 from freqlf.threads import use_threads
 
@@ -43,9 +44,9 @@ def run(
         raise FreqLFError(f"ONNX graphs are called *.onnx, not {out.name}")
     from freqlf.estimate import DEFAULT_MODEL, load_estimator
     from freqlf.export import check_graph, describe_export, export_graph, require_onnx
-    from freqlf.files import write_bytes
 
     require_onnx()
+    require_folder(out.parent, overwrite=True)  # before a minute of tracing
     use_threads(threads)
     estimator = load_estimator(model or DEFAULT_MODEL, calibrated=not raw_intervals, compute=ComputeOptions("cpu"))
     with make_progress() as progress:
