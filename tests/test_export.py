@@ -113,7 +113,7 @@ def test_packaged_weights() -> None:
     estimator = load_estimator(name)
     graph = export_graph(estimator, views=3, size=(40, 48))
     (comparison,) = check_graph(graph, estimator)
-    assert comparison.largest_px["disparity_px"] <= TOLERANCE_PX
+    assert max(comparison.largest_px.values()) <= TOLERANCE_PX  # intervals too: the calibration knows their level
     notes = {entry.key: entry.value for entry in onnx.load_from_string(graph.content).metadata_props}
     assert notes["licence"].startswith(WEIGHTS[name].licence)
 

@@ -28,7 +28,7 @@ _EVIDENCE_COPIES = 3
 _PLANE_COPIES = 12
 # Freed memory is not always given back in pieces of the right size, and libraries keep buffers of their own.
 _FRAGMENTATION = 1.1
-_BUFFER_BYTES = 32_000_000
+_BUFFER_BYTES = 48_000_000
 
 
 @dataclass(frozen=True)
