@@ -10,7 +10,9 @@ import pytest
 from hypothesis import settings
 from numpy.typing import NDArray
 
-from freqlf.data.hci import Parameters, write_scene
+from freqlf.data.hci import write_scene
+from freqlf.data.synthetic import SceneOptions, SyntheticScene, render_scene
+from freqlf.io.parameters import Parameters
 from freqlf.lightfield import LINES, LightField
 
 REPOSITORY = Path(__file__).parents[1]
@@ -97,3 +99,16 @@ def plane_stacks(
 ) -> Callable[..., dict[str, Any]]:
     """Network input of a smooth texture at one disparity; the arguments are those of `render_plane`."""
     return lambda *args, **kwargs: stacks_of(LightField.from_array(render_plane(*args, **kwargs)))
+
+
+@pytest.fixture(scope="session")
+def scene() -> SyntheticScene:
+    """5 x 5 views of 64 x 80 pixels of things before each other."""
+    options = SceneOptions(64, 80, 5, 5, disparity_range_px=(-2.0, 2.5), layout="cutouts", highlights=False)
+    return render_scene(2, options)
+
+
+@pytest.fixture(scope="session")
+def array(scene) -> np.ndarray:
+    """The same as [u, v, y, x, c] of uint8."""
+    return np.stack([[scene.views[u, v] for v in range(5)] for u in range(5)])

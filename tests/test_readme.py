@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from freqlf.cli import COMMANDS
+from freqlf.cli.main import COMMANDS
 
 README = (Path(__file__).parents[1] / "README.md").read_text()
 

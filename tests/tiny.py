@@ -4,11 +4,11 @@ import torch
 from slanted import make_sample
 from torch import nn
 
-from freqlf.config import AlignedConfig, PassConfig
 from freqlf.data.batches import BatchSource
-from freqlf.distributed import Processes
-from freqlf.nn.build import build_model
-from freqlf.recipe import RECIPES, Recipe
+from freqlf.models.build import build_model
+from freqlf.models.config import AlignedConfig, PassConfig
+from freqlf.training.distributed import Processes
+from freqlf.training.recipe import RECIPES, Recipe
 
 CONFIG = AlignedConfig(
     passes=(

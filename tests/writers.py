@@ -6,9 +6,9 @@ import h5py
 import numpy as np
 import scipy.io
 
-from freqlf.data.parameters import Parameters, format_parameters
 from freqlf.io.arrays import write_npy
 from freqlf.io.image import write_image
+from freqlf.io.parameters import Parameters, format_parameters
 
 
 def write_hci(path: Path, array: np.ndarray, parameters: Parameters) -> Path:

@@ -1,5 +1,5 @@
 """`python -m freqlf` is the same as `freqlf`."""
 
-from freqlf.cli import run_and_exit
+from freqlf.cli.main import run_and_exit
 
 run_and_exit()

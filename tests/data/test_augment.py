@@ -8,8 +8,8 @@ from slanted import make_sample, photometric_error
 
 from freqlf.data import augment
 from freqlf.data.augment import Geometry
+from freqlf.data.sampling import Augmentation
 from freqlf.lightfield import LightField
-from freqlf.recipe import Augmentation
 
 
 def as_floats(sample):

@@ -6,8 +6,9 @@ import torch
 from slanted import make_sample, photometric_error
 
 from freqlf.data.batches import BatchSource, prefetch
+from freqlf.data.sampling import Augmentation, Cropping
 from freqlf.errors import FreqLFError
-from freqlf.recipe import RECIPES, Augmentation, Cropping, Recipe
+from freqlf.training.recipe import RECIPES, Recipe
 
 LINES = ("horizontal", "vertical", "diagonal", "antidiagonal")
 SMALL = RECIPES["cpu"].changed(crop_size_px=32, batch_size=4, seed=7)

@@ -7,7 +7,8 @@ import writers
 from numpy.testing import assert_array_equal
 
 from freqlf.errors import FreqLFError
-from freqlf.io.detect import READERS, open_light_field
+from freqlf.inference.opening import open_light_field
+from freqlf.io.detect import READERS
 from freqlf.io.image import write_image
 from freqlf.io.viewgrid import InputOptions
 

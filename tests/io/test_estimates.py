@@ -8,8 +8,8 @@ import pytest
 import writers
 from numpy.testing import assert_array_equal
 
-from freqlf.cli import main
-from freqlf.estimate import Estimate, estimate
+from freqlf.cli.main import main
+from freqlf.inference.estimate import Estimate, estimate
 from freqlf.io.pfm import read_pfm
 from freqlf.lightfield import LightField
 

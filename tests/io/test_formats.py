@@ -7,8 +7,9 @@ import writers
 from numpy.testing import assert_array_equal
 
 from freqlf.errors import FreqLFError
+from freqlf.inference.opening import open_light_field
 from freqlf.io.arrays import read_npy, read_npz
-from freqlf.io.detect import detect_format, open_light_field
+from freqlf.io.detect import detect_format
 from freqlf.io.hdf5 import read_hdf5
 from freqlf.io.image import write_image
 from freqlf.io.lenslet import read_lenslet

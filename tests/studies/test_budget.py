@@ -3,7 +3,7 @@ import torch
 from slanted import make_sample
 from tiny import ALONE, CONFIG, RECIPE
 
-from freqlf.config import AlignedConfig, PassConfig
+from freqlf.models.config import AlignedConfig, PassConfig
 from freqlf.studies import budget
 from freqlf.studies.budget import WARM_UP_STEPS, choose_clock, count_steps, measure_step_seconds
 from freqlf.studies.variants import Variant

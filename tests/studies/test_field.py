@@ -3,12 +3,12 @@ import torch
 from slanted import make_sample
 from tiny import ALONE, make_model
 
-from freqlf.config import EpiConfig, without
 from freqlf.errors import FreqLFError
-from freqlf.nn.build import build_model
-from freqlf.nn.hybrid import HybridLayer
+from freqlf.models.build import build_model
+from freqlf.models.config import EpiConfig, without
+from freqlf.models.hybrid import HybridLayer
 from freqlf.studies.field import FIELDS, OFF, compare_fields, find_reference_px, read_as, tabulate_fields
-from freqlf.validation import validate
+from freqlf.training.validation import validate
 
 
 def predict(model, height, width):

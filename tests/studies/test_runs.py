@@ -8,12 +8,12 @@ import torch
 from slanted import make_sample
 from tiny import ALONE, CONFIG, RECIPE
 
-from freqlf.checkpoint import load_checkpoint
 from freqlf.data.batches import BatchSource
 from freqlf.errors import FreqLFError
 from freqlf.studies import runs
 from freqlf.studies.runs import Cost, Scenes, StoppedError, Study, plan_study, run_study
 from freqlf.studies.variants import Variant, ablate
+from freqlf.weights.checkpoint import load_checkpoint
 from freqlf.weights.load import load_model
 
 SCENES = Scenes(
@@ -85,7 +85,7 @@ def test_an_interrupted_run_resumes_and_ends_the_same(study, tmp_path, monkeypat
 
 
 def test_scores_are_those_of_the_last_weights(study):
-    from freqlf.validation import validate
+    from freqlf.training.validation import validate
 
     (result,) = run(replace(study, variants=study.variants[:1]), resume=False)
     model = load_model(study.directory / "runs" / "full-seed0" / "last.pt")

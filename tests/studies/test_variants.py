@@ -1,8 +1,8 @@
 import pytest
 
-from freqlf.config import PRESETS, without
 from freqlf.errors import FreqLFError
-from freqlf.nn.build import build_model
+from freqlf.models.build import build_model
+from freqlf.models.config import PRESETS, without
 from freqlf.studies.variants import FULL, Variant, ablate, vary_designs, vary_modes
 
 

@@ -5,11 +5,10 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from freqlf.calibration import Calibration
-from freqlf.config import AlignedConfig, PassConfig, config_to_dict
-from freqlf.diagnostics import LEVELS
 from freqlf.errors import FreqLFError
-from freqlf.nn.build import build_model
+from freqlf.models.build import build_model
+from freqlf.models.config import AlignedConfig, PassConfig, config_to_dict
+from freqlf.weights.calibration import LEVELS, Calibration
 from freqlf.weights.files import read_weights, write_weights
 from freqlf.weights.load import load_calibrated, load_model
 

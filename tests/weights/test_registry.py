@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from freqlf.config import PRESETS
 from freqlf.data.hci import find_scene
-from freqlf.estimate import load_estimator
-from freqlf.metrics import score_map
-from freqlf.nn.complexity import count_parameters
+from freqlf.evaluation.metrics import score_map
+from freqlf.inference.estimate import load_estimator
+from freqlf.models.complexity import count_parameters
+from freqlf.models.config import PRESETS
 from freqlf.weights.files import read_weights
 from freqlf.weights.load import load_model
 from freqlf.weights.registry import WEIGHTS

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from freqlf.data.samples import Sample
-from freqlf.recipe import Augmentation
+from freqlf.data.sampling import Augmentation
 
 _LOBES = 3  # of the interpolating kernel; linear interpolation would blur views by fractions of their shift
 

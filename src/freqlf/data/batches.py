@@ -8,14 +8,15 @@ from collections.abc import Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from freqlf.data import augment
 from freqlf.data.samples import Sample
+from freqlf.data.sampling import Augmentation, Cropping
 from freqlf.errors import FreqLFError
-from freqlf.recipe import Recipe
 
 _MOST_TRIES = 10  # for a crop with enough valid pixels
 _EDGE_CANDIDATES = 4
@@ -44,11 +45,26 @@ class Batch:
         return Batch(stacks, self.disparity_px.to(device), self.valid.to(device))
 
 
+class BatchRecipe(Protocol):
+    """What a training recipe says about its batches; see `freqlf.training.recipe.Recipe`."""
+
+    @property
+    def batch_size(self) -> int: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def loss_border_px(self) -> int: ...  # noqa: D102
+    @property
+    def cropping(self) -> Cropping: ...  # noqa: D102
+    @property
+    def augmentation(self) -> Augmentation: ...  # noqa: D102
+
+
 class BatchSource:
     """Cuts the batches of a recipe from scenes; `generated` ones, if any, make up `synthetic_share` of the samples."""
 
     def __init__(
-        self, recipe: Recipe, lines: Iterable[str], scenes: Sequence[Sample], generated: Sequence[Sample] = ()
+        self, recipe: BatchRecipe, lines: Iterable[str], scenes: Sequence[Sample], generated: Sequence[Sample] = ()
     ) -> None:
         self.recipe = recipe
         self.lines = tuple(lines)

@@ -6,9 +6,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from freqlf.data.hci import DISPARITY_FILE, MASK_FILE, PARAMETERS_FILE, Scene
+from freqlf.data.hci import DISPARITY_FILE, MASK_FILE, Scene
 from freqlf.data.splits import GROUPS
 from freqlf.errors import FreqLFError
+from freqlf.io.hci import PARAMETERS_FILE
 from freqlf.lightfield import LightField
 
 Result = TypeVar("Result")

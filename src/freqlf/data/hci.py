@@ -5,7 +5,6 @@ and, where known, `gt_disp_lowres.pfm`, `gt_depth_lowres.pfm` and `valid_mask.pn
 """
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,10 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freqlf.data.parameters import Parameters, format_parameters, read_parameters
 from freqlf.errors import FreqLFError
-from freqlf.files import replacing_directory, write_text
+from freqlf.io.files import replacing_directory, write_text
+from freqlf.io.hci import DEFAULT_GRID, PARAMETERS_FILE, find_views, is_view
 from freqlf.io.image import read_pixels, write_image
+from freqlf.io.parameters import Parameters, format_parameters, read_parameters
 from freqlf.io.pfm import read_pfm, write_pfm
 from freqlf.lightfield import LightField
 
@@ -30,9 +30,6 @@ HOMEPAGE = "HCI 4D Light Field Benchmark, lightfield-analysis.uni-konstanz.de"
 DISPARITY_FILE = "gt_disp_lowres.pfm"
 DEPTH_FILE = "gt_depth_lowres.pfm"
 MASK_FILE = "valid_mask.png"
-PARAMETERS_FILE = "parameters.cfg"
-_VIEW_FILE = re.compile(r"input_Cam(\d{3,})\.(png|webp|jpg|jpeg|tif|tiff)", re.IGNORECASE)
-_DEFAULT_GRID = (9, 9)  # of every scene of the benchmark; used when parameters.cfg is absent
 
 
 @dataclass(frozen=True)
@@ -65,24 +62,12 @@ class Scene:
     def grid(self) -> tuple[int, int]:
         """Rows and columns of views, whether or not all of them are there."""
         if not self.has_parameters:
-            return _DEFAULT_GRID
+            return DEFAULT_GRID
         return self.parameters.num_cams_y, self.parameters.num_cams_x
 
     def view_files(self) -> dict[tuple[int, int], Path]:
         """The files of the views that are there, by (u, v)."""
-        rows, columns = self.grid
-        files: dict[tuple[int, int], Path] = {}
-        for path in sorted(self.directory.iterdir()):
-            match = _VIEW_FILE.fullmatch(path.name)
-            if match is None:
-                continue
-            view = divmod(int(match[1]), columns)
-            if view[0] >= rows:
-                raise FreqLFError(f"{path} is view {match[1]}, but the scene has {rows} x {columns} views")
-            if view in files:
-                raise FreqLFError(f"{files[view]} and {path} are the same view; remove one of them")
-            files[view] = path
-        return files
+        return find_views(self.directory, *self.grid)
 
     def light_field(self) -> LightField:
         """The views, read only when asked for. Views may be missing, except the central one."""
@@ -143,7 +128,7 @@ def find_scenes(root: Path) -> list[Scene]:
     root = Path(root)
     if not root.is_dir():
         raise FreqLFError(f"{root} is not a directory; give the folder that holds the scenes")
-    directories = [directory for directory, files in _walk(root) if any(map(_VIEW_FILE.fullmatch, files))]
+    directories = [directory for directory, files in _walk(root) if any(map(is_view, files))]
     if not directories:
         raise FreqLFError(f"no scene under {root}: no directory holds input_CamNNN.png; get the {HOMEPAGE}")
     scenes = sorted(map(Scene, directories), key=lambda scene: scene.name)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.files import replacing
+from freqlf.io.files import replacing
 from freqlf.io.viewgrid import InputOptions, ViewGrid, arrange_axes, check_bytes, grid_of_array
 
 _USUAL_NAMES = ("LF", "lf", "light_field", "lightfield", "views", "arr_0")

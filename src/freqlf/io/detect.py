@@ -1,15 +1,12 @@
-"""Open a light field in whatever format it comes, put its views in order, and say what was done."""
+"""Find out in which format a light field comes, and read its views."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from freqlf.data.parameters import Parameters
 from freqlf.errors import FreqLFError
 from freqlf.io import arrays, hci, hdf5, lenslet, lftoolbox, numbered, stanford, tiled
 from freqlf.io.image import read_pixels
 from freqlf.io.viewgrid import IMAGE_SUFFIXES, InputOptions, ViewGrid
-from freqlf.lightfield import LightField
 
 # Each reads a path into views in the order that its format documents.
 READERS: dict[str, Callable[[Path, InputOptions], ViewGrid]] = {
@@ -28,28 +25,11 @@ _BY_SUFFIX = {".h5": "hdf5", ".hdf5": "hdf5", ".mat": "lftoolbox", ".npy": "npy"
 _RAW_SUFFIXES = (".lfp", ".lfr", ".lfx", ".raw")
 
 
-@dataclass(frozen=True)
-class OpenedLightField:
-    """A light field with its views in order.
+def read_views(path: Path, format: str | None, options: InputOptions) -> tuple[Path, str, ViewGrid]:
+    """The path that holds the views, its format, and the views that the options ask for, as the format orders them.
 
-    Attributes:
-        light_field: reads views when they are asked for.
-        format: the name of the reader, a key of `READERS`.
-        notes: how the file was read, and what about its order is known or assumed.
-        warnings: why the result will be poor.
-        parameters: the camera of the views that were taken, where the file knows it.
+    format: a key of `READERS`, or None to find it out.
     """
-
-    light_field: LightField
-    format: str
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    parameters: Parameters | None = None
-
-
-def open_light_field(path: Path, format: str | None = None, options: InputOptions | None = None) -> OpenedLightField:
-    """Open a file or folder; `format` is a key of `READERS`, or None to find it out."""
-    path, options = Path(path), options or InputOptions()
     if not path.exists():
         raise FreqLFError(f"{path} does not exist")
     if format is None:
@@ -60,46 +40,9 @@ def open_light_field(path: Path, format: str | None = None, options: InputOption
         kind = "a folder" if format in _FOLDERS else "a file"
         raise FreqLFError(f"a light field of format {format} is {kind}, and {path} is not")
     try:
-        grid = READERS[format](path, options).central(options, path)
+        return path, format, READERS[format](path, options).central(options, path)
     except OSError as error:
         raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
-    return _put_in_order(
-        OpenedLightField(grid.light_field(path), format, grid.notes, (), grid.parameters), grid, options
-    )
-
-
-def _put_in_order(opened: OpenedLightField, grid: ViewGrid, options: InputOptions) -> OpenedLightField:
-    if options.order_is_given:
-        reordered = opened.light_field.reordered(
-            reverse_rows=options.reverse_rows, reverse_columns=options.reverse_columns, swap=options.column_major
-        )
-        parameters = opened.parameters
-        if parameters is not None and options.column_major:
-            parameters = replace(parameters, num_cams_x=reordered.columns, num_cams_y=reordered.rows)
-        opened = replace(opened, light_field=reordered, parameters=parameters)
-    if not options.check_order:
-        return opened
-
-    from freqlf.io.consistency import Ordering, check_consistency  # it needs torch, which takes seconds to import
-
-    may_change = not (grid.order_is_certain or options.order_is_given)
-    found = check_consistency(opened.light_field, settle_sign=may_change)
-    if found.warning is not None:
-        return replace(opened, warnings=(*opened.warnings, found.warning))
-    if not may_change:
-        if found.ordering == Ordering():
-            return opened
-        warning = f"the parallax contradicts the order of views: it fits with {found.ordering}"
-        return replace(opened, warnings=(*opened.warnings, warning))
-    notes = [f"order by parallax: {found.ordering}"]
-    if not found.sign_is_sure:
-        notes.append(
-            "no occlusion edges tell the sign of disparity; if near and far are exchanged, reverse rows and columns"
-        )
-    light_field = opened.light_field
-    if found.ordering != Ordering():
-        light_field = light_field.reordered(**asdict(found.ordering))
-    return replace(opened, light_field=light_field, notes=(*opened.notes, *notes))
 
 
 def detect_format(path: Path, options: InputOptions | None = None) -> tuple[Path, str]:

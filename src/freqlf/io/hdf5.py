@@ -12,9 +12,9 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from freqlf.data.parameters import Parameters
 from freqlf.errors import FreqLFError
 from freqlf.io.image import to_float_rgb
+from freqlf.io.parameters import Parameters
 from freqlf.io.viewgrid import InputOptions, ViewGrid, check_shape
 from freqlf.lightfield import View
 

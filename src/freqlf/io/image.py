@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from freqlf.errors import FreqLFError
-from freqlf.files import replacing, write_bytes
+from freqlf.io.files import replacing, write_bytes
 
 
 def read_image(path: Path) -> NDArray[np.float32]:

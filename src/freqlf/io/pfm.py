@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.files import write_bytes
+from freqlf.io.files import write_bytes
 
 _HEADER = re.compile(rb"(Pf|PF)\s+(\d{1,10})\s+(\d{1,10})\s+([-+]?[0-9][0-9.eE+-]*)(?:\r?\n|[ \t])")
 _HEADER_BYTES = 256  # far more than any header needs

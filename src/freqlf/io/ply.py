@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.files import write_bytes
+from freqlf.io.files import write_bytes
 
 _RECORD = np.dtype([(name, "<f4") for name in ("x", "y", "z")] + [(name, "u1") for name in ("red", "green", "blue")])
 _PLY_TYPES = {"<f4": "float", "|u1": "uchar"}

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, PngImagePlugin
 
 from freqlf.errors import FreqLFError
-from freqlf.files import write_bytes
+from freqlf.io.files import write_bytes
 from freqlf.io.image import read_pixels
 
 _LARGEST = 65535

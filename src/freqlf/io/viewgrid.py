@@ -8,8 +8,8 @@ from typing import Any
 from numpy.typing import NDArray
 from PIL import Image
 
-from freqlf.data.parameters import Parameters
 from freqlf.errors import FreqLFError
+from freqlf.io.parameters import Parameters
 from freqlf.lightfield import LightField, StoredViews, View, ViewSource
 
 IMAGE_SUFFIXES = (".png", ".webp", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".ppm", ".pgm")

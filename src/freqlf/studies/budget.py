@@ -14,14 +14,14 @@ from pathlib import Path
 
 import torch
 
-from freqlf.config import config_to_dict
 from freqlf.data.batches import Batch, BatchSource
 from freqlf.data.samples import Sample
-from freqlf.distributed import Processes
-from freqlf.nn.build import build_model
-from freqlf.recipe import Recipe
+from freqlf.models.build import build_model
+from freqlf.models.config import config_to_dict
 from freqlf.studies.variants import Variant
-from freqlf.train import RunOptions, train
+from freqlf.training.distributed import Processes
+from freqlf.training.recipe import Recipe
+from freqlf.training.train import RunOptions, train
 
 WARM_UP_STEPS = 2  # memory is allocated, tables of waves are made
 TIMED_STEPS = 6

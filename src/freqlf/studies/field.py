@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from torch import nn
 
 from freqlf.data.samples import Sample
-from freqlf.distributed import Processes
 from freqlf.errors import FreqLFError
-from freqlf.nn.hybrid import HybridLayer
-from freqlf.nn.spectral import Field, SpectralConv2d
+from freqlf.evaluation.tables import Table, find_best, format_number
+from freqlf.models.hybrid import HybridLayer
+from freqlf.models.spectral import Field, SpectralConv2d
 from freqlf.studies.headings import ESTIMATES, METRICS
-from freqlf.tables import Table, find_best, format_number
-from freqlf.validation import Validation, validate
+from freqlf.training.distributed import Processes
+from freqlf.training.validation import Validation, validate
 
 FIELDS: tuple[Field, ...] = ("index", "frequency", "window")
 OFF = "off"  # without the Fourier branch: what it is worth at all

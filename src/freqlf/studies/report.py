@@ -5,14 +5,14 @@ from dataclasses import asdict
 
 import torch
 
-from freqlf.figures import save_figure
-from freqlf.files import write_json, write_text
-from freqlf.metrics import DEFAULT_BORDER_PX, describe_protocol
+from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_protocol
+from freqlf.evaluation.tables import Table, to_markdown
+from freqlf.io.files import write_json, write_text
+from freqlf.outputs.canvas import save_figure
 from freqlf.provenance import describe_run
 from freqlf.studies.chart import draw_study
 from freqlf.studies.runs import Cost, RunResult, Scenes, Study
 from freqlf.studies.summary import Summary, tabulate
-from freqlf.tables import Table, to_markdown
 
 
 def write_report(study: Study, costs: dict[str, Cost], scenes: Scenes, results: Sequence[RunResult]) -> list[Table]:

@@ -8,21 +8,22 @@ from typing import Any, TypeVar
 
 import torch
 
-from freqlf.checkpoint import Checkpoint, first_difference, load_checkpoint, require_same_run
-from freqlf.config import config_to_dict
 from freqlf.data.batches import BatchSource
 from freqlf.data.samples import Sample
-from freqlf.distributed import Processes
 from freqlf.errors import FreqLFError
-from freqlf.files import write_json
-from freqlf.nn.build import build_model
-from freqlf.nn.complexity import count_parameters
+from freqlf.io.files import write_json
+from freqlf.models.build import build_model
+from freqlf.models.complexity import count_parameters
+from freqlf.models.config import config_to_dict
 from freqlf.provenance import describe_run
-from freqlf.recipe import Recipe
 from freqlf.studies.budget import choose_clock, count_steps, measure_step_seconds
 from freqlf.studies.variants import Variant
-from freqlf.train import LAST, PICTURES, RunOptions, train
-from freqlf.validation import draw_validation, validate
+from freqlf.training.checkpoint import require_same_run
+from freqlf.training.distributed import Processes
+from freqlf.training.recipe import Recipe
+from freqlf.training.train import LAST, PICTURES, RunOptions, train
+from freqlf.training.validation import draw_validation, validate
+from freqlf.weights.checkpoint import Checkpoint, first_difference, load_checkpoint
 from freqlf.weights.load import load_model
 
 PLAN, RESULT, RUNS = "plan.json", "result.json", "runs"

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from freqlf.evaluation.tables import Row, Table, find_best, format_number
 from freqlf.studies.headings import ESTIMATES, METRICS
 from freqlf.studies.runs import RunResult
-from freqlf.tables import Row, Table, find_best, format_number
 
 ALL = "all"  # the mean over scenes
 

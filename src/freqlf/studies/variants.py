@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from freqlf.config import AlignedConfig, ModelConfig, PassConfig, without
 from freqlf.errors import FreqLFError
+from freqlf.models.config import AlignedConfig, ModelConfig, PassConfig, without
 
 FULL = "full"
 COMPONENTS = {  # as tables call a model without it: the field of `Switches`

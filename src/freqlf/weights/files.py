@@ -10,10 +10,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from freqlf.calibration import Calibration, describe_calibration, parse_calibration
-from freqlf.config import ModelConfig, config_from_dict, config_to_dict
 from freqlf.errors import FreqLFError
-from freqlf.files import write_bytes
+from freqlf.io.files import write_bytes
+from freqlf.models.config import ModelConfig, config_from_dict, config_to_dict
+from freqlf.weights.calibration import Calibration, describe_calibration, parse_calibration
 
 FORMAT = "freqlf-weights-1"
 

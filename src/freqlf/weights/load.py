@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from freqlf.calibration import Calibration
-from freqlf.checkpoint import load_checkpoint
-from freqlf.config import config_from_dict
 from freqlf.errors import FreqLFError
-from freqlf.nn.aligned import AlignedFreqLF
-from freqlf.nn.build import build_model
-from freqlf.nn.model import FreqLF
+from freqlf.models.aligned import AlignedFreqLF
+from freqlf.models.build import build_model
+from freqlf.models.config import config_from_dict
+from freqlf.models.paper import FreqLF
+from freqlf.weights.calibration import Calibration
+from freqlf.weights.checkpoint import load_checkpoint
 from freqlf.weights.files import WeightFile, read_weights
 from freqlf.weights.registry import WEIGHTS
 

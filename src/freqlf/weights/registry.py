@@ -11,7 +11,7 @@ class CalibrationSummary:
     """What is known of the calibration inside a weight file.
 
     Attributes:
-        kind: see `freqlf.calibration.Calibration`.
+        kind: see `freqlf.evaluation.calibration.Calibration`.
         scenes: those that it was fitted on.
         held_out_ece: the mean coverage ECE on scenes that a fit did not know.
     """

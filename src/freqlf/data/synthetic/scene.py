@@ -11,10 +11,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from freqlf.data.parameters import Parameters
 from freqlf.data.synthetic.layouts import LAYOUTS
 from freqlf.data.synthetic.surfaces import STEEPEST, Rays, SurfaceStack, limit_factor
 from freqlf.errors import FreqLFError
+from freqlf.io.parameters import Parameters
 
 Amount = float | tuple[float, float]  # fixed, or drawn per scene from a range
 View = tuple[int, int]

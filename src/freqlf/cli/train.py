@@ -1,0 +1,193 @@
+"""`freqlf train`: train a preset by a recipe."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import make_dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from freqlf.cli.terminal import make_progress
+from freqlf.data.hci import Scene, find_scenes, select_scenes, write_scene
+from freqlf.data.splits import GROUPS, expand_groups
+from freqlf.errors import FreqLFError
+from freqlf.lightfield import LINES, LightField
+from freqlf.models.config import config_to_dict, find_preset
+from freqlf.training.recipe import RECIPES, find_recipe, settings
+
+if TYPE_CHECKING:
+    from freqlf.data.samples import Sample
+
+    Changes = Any
+else:
+
+    def _make_changes() -> type:
+        """A flag for every setting of a recipe. One that is not given keeps the value that the named recipe has."""
+        flags = []
+        for name, setting in settings().items():
+            values = {recipe: options.values()[name] for recipe, options in RECIPES.items()}
+            described = ", ".join(f"{recipe}: {value}" for recipe, value in values.items())
+            hint = f"({described})" if len(set(values.values())) > 1 else f"(in all recipes: {values.popitem()[1]})"
+            argument = tyro.conf.arg(help=setting.metadata["help"], help_behavior_hint=hint)
+            flags.append((name, Annotated[setting.type | None, argument], None))
+        return make_dataclass("Changes", flags, frozen=True)
+
+    Changes = _make_changes()
+
+NO_CHANGES: Any = Changes()
+
+
+def run(
+    preset: str,
+    out: Path,
+    recipe: str = "cpu",
+    data: Path | None = None,
+    train_split: str = "additional",
+    validation_split: str = "training",
+    synthetic: int = 0,
+    synthetic_data: Path | None = None,
+    resume: bool = False,
+    weights: Path | None = None,
+    max_minutes: float = math.inf,
+    checkpoint_minutes: float = 5.0,
+    validation_minutes: float = 10.0,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
+    threads: int = 0,
+    loaders: int | None = None,
+    compile: bool = False,
+    tensorboard: bool = False,
+    wandb: bool = False,
+    changes: Annotated[Changes, tyro.conf.arg(name="")] = NO_CHANGES,
+) -> int:
+    """Train a model. Interrupting it is safe: it finishes its step, saves, and --resume continues exactly there.
+
+    The folder OUT gets last.pt and best.pt (all of the run, after its last step and at the best validation),
+    metrics.jsonl (one line per step and validation), run.json (settings and versions) and pictures of the validation.
+    Under `torchrun` the same command trains on several GPUs or machines.
+
+    Args:
+        preset: The model: freqlf, freqlf-plus, freqlf-small or freqlf-plus-small.
+        out: Folder of the run.
+        recipe: Where settings come from that are not given: paper, ablation or cpu.
+        data: Folder of the benchmark, or any folder with scenes in its layout.
+        train_split: Scenes to train on: groups or names, separated by commas; all, or none.
+        validation_split: Scenes to validate on, likewise. No scene may be in both.
+        synthetic: Generate so many scenes and train on them too; they are kept in OUT/synthetic.
+        synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
+        resume: Continue the run in OUT, if there is one.
+        weights: Checkpoint to take the initial weights from.
+        max_minutes: Stop and save after so long, to be resumed later.
+        checkpoint_minutes: Time between checkpoints.
+        validation_minutes: Time between validations.
+        device: Where to compute; auto takes CUDA if there is any.
+        threads: CPU threads per process; 0 leaves it to PyTorch.
+        loaders: Threads that prepare batches; by default 0 on a CPU and 4 beside a GPU.
+        compile: Use torch.compile for the Fourier-local layers; meant for long runs on GPUs.
+        tensorboard: Write events for TensorBoard, if it is installed.
+        wandb: Log to Weights & Biases, if it is installed.
+        changes: Settings that differ from the recipe's.
+    """
+    given = {name: value for name, value in vars(changes).items() if value is not None}
+    chosen = find_recipe(recipe).changed(**given)
+    config = find_preset(preset)
+    train_scenes, validation_scenes = choose_scenes(data, train_split, validation_split)
+
+    import torch
+
+    from freqlf.data.batches import BatchSource
+    from freqlf.models.build import build_model
+    from freqlf.training.distributed import join_processes
+    from freqlf.training.train import RunOptions, train
+
+    if threads > 0:
+        torch.set_num_threads(threads)
+    with join_processes(device) as processes:
+        torch.manual_seed(chosen.seed)
+        model = build_model(config)
+        like = next(iter((*train_scenes, *validation_scenes)), None)
+        generated_scenes = collect_generated(out, synthetic, synthetic_data, like, writes=processes.is_writer)
+        processes.any(False)  # the others wait for the scenes that one of them generates
+        lines: tuple[str, ...] = model.lines
+        source = BatchSource(chosen, lines, load(train_scenes, lines), load(generated_scenes, lines))
+        if loaders is None:
+            loaders = 4 if processes.device.type == "cuda" else 0
+        outcome = train(
+            model,
+            preset,
+            config_to_dict(config),
+            chosen,
+            source,
+            load(validation_scenes, lines),
+            RunOptions(
+                directory=out,
+                resume=resume,
+                weights=weights,
+                max_minutes=max_minutes,
+                checkpoint_minutes=checkpoint_minutes,
+                validation_minutes=validation_minutes,
+                loaders=loaders,
+                compile=compile,
+                tensorboard=tensorboard,
+                wandb=wandb,
+            ),
+            processes,
+        )
+    return 128 + outcome.signal_number if outcome.signal_number else 0
+
+
+def choose_scenes(data: Path | None, train_split: str, validation_split: str) -> tuple[list[Scene], list[Scene]]:
+    """The scenes to train and to validate on."""
+    chosen = _expand(train_split, "--train-split"), _expand(validation_split, "--validation-split")
+    if not any(chosen):
+        return [], []
+    if data is None:
+        raise FreqLFError("--data is missing: give the folder that holds the scenes, or use --train-split none")
+    both = sorted(set(chosen[0]) & set(chosen[1]))
+    if both:
+        raise FreqLFError(f"{both[0]} is in --train-split and in --validation-split; a score on it would mean nothing")
+    scenes = find_scenes(data)
+    return select_scenes(scenes, chosen[0], data), select_scenes(scenes, chosen[1], data)
+
+
+def _expand(names: str, flag: str) -> list[str]:
+    if names == "none":
+        return []
+    if names == "all":
+        return [*GROUPS["training"], *GROUPS["additional"]]
+    scenes = expand_groups(name.strip() for name in names.split(",") if name.strip())
+    if not scenes:
+        raise FreqLFError(f"{flag} names no scene; give groups or scenes separated by commas, or none")
+    return scenes
+
+
+def load(scenes: Sequence[Scene], lines: Sequence[str]) -> "list[Sample]":
+    """Read scenes into memory."""
+    from freqlf.data.samples import load_samples
+
+    with make_progress() as progress:
+        return list(progress.track(load_samples(scenes, lines), total=len(scenes), description="reading scenes"))
+
+
+def collect_generated(out: Path, count: int, folder: Path | None, like: Scene | None, *, writes: bool) -> list[Scene]:
+    """The generated scenes: those of a folder, and `count` of the run's own, rendered if they are not there yet.
+
+    They get the size and views of the scene `like`, or the benchmark's.
+    """
+    scenes = [] if folder is None else find_scenes(folder)
+    own = {seed: Scene(out / "synthetic" / f"generated_{seed:06d}") for seed in range(count)}
+    missing = [seed for seed, scene in own.items() if not scene.directory.exists()] if writes else []
+    if missing:
+        from freqlf.data.synthetic import SceneOptions, render_scene
+
+        options = SceneOptions()
+        if like is not None:
+            light_field = like.light_field()
+            options = SceneOptions(light_field.height, light_field.width, light_field.rows, light_field.columns)
+        grid = LightField(options.rows, options.columns, {})
+        star = {view for line in LINES for view in grid.line(line)}  # models look at no other views
+        with make_progress() as progress:
+            for seed in progress.track(missing, description="generating scenes"):
+                made = render_scene(seed, options, star)
+                write_scene(own[seed].directory, made.views, made.disparity_px, made.parameters, made.valid_mask)
+    return [*scenes, *own.values()]

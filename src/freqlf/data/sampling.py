@@ -1,0 +1,70 @@
+"""How samples are cut from scenes and varied: the options, which need neither torch nor pixels."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from freqlf.errors import FreqLFError
+
+
+def setting(default: Any, meaning: str) -> Any:
+    """A field with its one line of help; `freqlf train` makes a flag of it."""
+    return field(default=default, metadata={"help": meaning})
+
+
+def check_range(options: Any, low: float, high: float, *names: str) -> None:
+    """Refuse an option of these names that is below `low` or above `high`."""
+    for name in names:
+        value = getattr(options, name)
+        if not low <= value <= high:
+            limits = f"between {low:g} and {high:g}" if high < float("inf") else f"at least {low:g}"
+            raise FreqLFError(f"{name} must be {limits}, not {value}")
+
+
+@dataclass(frozen=True)
+class Cropping:
+    """Which windows are cut from the scenes. S is the shorter side of a scene."""
+
+    crop_size_px: int = setting(0, "side of square crops; 0 draws sizes by the shares below")
+    full_share: float = setting(0.3, "share of steps that see whole scenes")
+    large_share: float = setting(0.35, "share of steps with width and height drawn from [0.7 S, S]")
+    smallest_crop_px: int = setting(128, "all other steps draw width and height from [this, 0.7 S]")
+    valid_share: float = setting(0.0, "crops with a smaller share of valid pixels are drawn again, ten times at most")
+    edge_bias: float = setting(0.0, "probability of taking, of four crops, the one with most disparity edges")
+    synthetic_share: float = setting(0.5, "share of samples from generated scenes, if there are others as well")
+
+    def __post_init__(self) -> None:
+        check_range(self, 0, 1, "full_share", "large_share", "valid_share", "edge_bias", "synthetic_share")
+        check_range(self, 8, float("inf"), "smallest_crop_px")
+        if self.crop_size_px != 0:
+            check_range(self, 8, float("inf"), "crop_size_px")
+        if self.full_share + self.large_share > 1:
+            raise FreqLFError(f"full_share + large_share must not exceed 1, not {self.full_share + self.large_share:g}")
+
+
+@dataclass(frozen=True)
+class Augmentation:
+    """How samples are varied. Each change is applied to the views and to the ground truth alike; 0 turns it off."""
+
+    flips: bool = setting(False, "mirror and transpose at random, pixels and views together")
+    swap_colours: bool = setting(False, "permute red, green and blue")
+    gamma: float = setting(0.0, "brightness to the power of exp(U(-gamma, gamma))")
+    gain_low: float = setting(1.0, "each colour is multiplied by U(gain_low, gain_high)")
+    gain_high: float = setting(1.0, "see gain_low")
+    exposure: float = setting(0.0, "each view is multiplied by exp(U(-exposure, exposure))")
+    noise: float = setting(0.0, "sensor noise with a deviation of U(0, noise), white being 1")
+    noise_probability: float = setting(1.0, "share of samples that get noise")
+    shear_px: float = setting(
+        0.0, "add U(-shear_px, shear_px) to all disparities, in half of the samples a whole number"
+    )
+    scale: float = setting(1.0, "resize by a factor between 1 / scale and scale, disparities along")
+    misalignment_px: float = setting(0.0, "shift each view but the central one by up to this in x and y")
+    blur_px: float = setting(0.0, "Gaussian blur with a deviation of U(0, blur_px)")
+    geometry_probability: float = setting(1.0, "share of samples that get shear, scale, misalignment and blur")
+
+    def __post_init__(self) -> None:
+        amounts = ("gamma", "gain_low", "gain_high", "exposure", "noise", "shear_px", "misalignment_px", "blur_px")
+        check_range(self, 0, float("inf"), *amounts)
+        check_range(self, 0, 1, "noise_probability", "geometry_probability")
+        check_range(self, 1, 4, "scale")
+        if self.gain_low > self.gain_high:
+            raise FreqLFError(f"gain_low {self.gain_low} must not be above gain_high {self.gain_high}")

@@ -1,0 +1,1 @@
+"""How good an estimate is: metrics, regions, spectra, uncertainty, tables and figures."""

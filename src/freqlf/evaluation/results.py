@@ -1,0 +1,112 @@
+"""The folder that holds a method's results, laid out as the benchmark wants submissions, and read the same way.
+
+disp_maps/<scene>.pfm         disparity in px per view step; <scene>.pfm in the folder itself is accepted too
+runtimes/<scene>.txt          seconds per light field
+variance_maps/<scene>.pfm     predicted variance in px^2, for methods that have one
+peak_memory_mb/<scene>.txt    memory at its highest, if it was measured
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freqlf.errors import FreqLFError
+from freqlf.io.files import write_text
+from freqlf.io.pfm import read_pfm, write_pfm
+
+DISPARITIES = "disp_maps"
+RUNTIMES = "runtimes"
+VARIANCES = "variance_maps"
+PEAK_MEMORY = "peak_memory_mb"
+
+
+def find_maps(directory: Path) -> dict[str, Path]:
+    """The disparity maps in a folder, by scene name: the folder itself first, then its `disp_maps`."""
+    if not directory.is_dir():
+        raise FreqLFError(f"{directory} is not a directory; give the folder that holds <scene>.pfm")
+    paths = [*directory.glob(f"{DISPARITIES}/*.pfm"), *directory.glob("*.pfm")]
+    return {path.stem: path for path in paths}
+
+
+@dataclass(frozen=True)
+class Results:
+    """One method's results. Files are read when they are asked for."""
+
+    directory: Path
+
+    def scenes(self) -> list[str]:
+        """The names of the scenes with a disparity map."""
+        return sorted(find_maps(self.directory))
+
+    def disparity_file(self, scene: str) -> Path:
+        """Where the disparity map of a scene is; it must be there."""
+        path = find_maps(self.directory).get(scene)
+        if path is None:
+            raise FreqLFError(f"{self.directory} has no {scene}.pfm, nor has its {DISPARITIES}")
+        return path
+
+    def disparity_px(self, scene: str) -> NDArray[np.float32]:
+        """(H, W), in px per view step."""
+        return _read_map(self.disparity_file(scene))
+
+    def variance_file(self, scene: str) -> Path:
+        """Where the variance map of a scene is, if there is one."""
+        return self.directory / VARIANCES / f"{scene}.pfm"
+
+    def variance_px2(self, scene: str) -> NDArray[np.float32] | None:
+        """(H, W), in px^2; None if the method predicts none."""
+        path = self.variance_file(scene)
+        return _read_map(path) if path.exists() else None
+
+    def runtime_s(self, scene: str) -> float | None:
+        """Seconds for one light field; None if nobody measured."""
+        return _read_number(self.directory / RUNTIMES / f"{scene}.txt", "seconds")
+
+    def peak_memory_mb(self, scene: str) -> float | None:
+        """Memory at its highest, in MB; None if nobody measured."""
+        return _read_number(self.directory / PEAK_MEMORY / f"{scene}.txt", "MB")
+
+
+def write_result(
+    directory: Path,
+    scene: str,
+    disparity_px: NDArray[np.floating],
+    *,
+    variance_px2: NDArray[np.floating] | None = None,
+    runtime_s: float | None = None,
+    peak_memory_mb: float | None = None,
+) -> None:
+    """Add a scene's results to a folder, in the layout that `Results` reads."""
+    write_pfm(directory / DISPARITIES / f"{scene}.pfm", disparity_px)
+    if variance_px2 is not None:
+        write_pfm(directory / VARIANCES / f"{scene}.pfm", variance_px2)
+    if runtime_s is not None:
+        write_text(directory / RUNTIMES / f"{scene}.txt", f"{runtime_s:.6f}\n")
+    if peak_memory_mb is not None:
+        write_text(directory / PEAK_MEMORY / f"{scene}.txt", f"{peak_memory_mb:.1f}\n")
+
+
+def _read_map(path: Path) -> NDArray[np.float32]:
+    pixels = read_pfm(path)
+    if pixels.ndim != 2:
+        raise FreqLFError(f"{path} is a colour PFM; a map has one channel (Pf)")
+    return pixels
+
+
+def _read_number(path: Path, unit: str) -> float | None:
+    if not path.exists():
+        return None
+    try:
+        with path.open(encoding="utf-8") as file:
+            line = file.readline(100)  # a number is short; whatever follows it is not ours
+        number = float(line)
+    except OSError as error:
+        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise FreqLFError(f"{path} must begin with a line that holds a number of {unit}") from error
+    if not math.isfinite(number) or number < 0:
+        raise FreqLFError(f"{path} says {number} {unit}; it must be a finite number, not below 0")
+    return number

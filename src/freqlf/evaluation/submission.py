@@ -1,0 +1,91 @@
+"""The archive that the benchmark's server takes: twelve disparity maps and how long each took.
+
+disp_maps/<scene>.pfm    512 x 512, one channel
+runtimes/<scene>.txt     seconds
+"""
+
+import math
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from freqlf.data.splits import GROUPS
+from freqlf.errors import FreqLFError
+from freqlf.evaluation.results import DISPARITIES, RUNTIMES, Results
+from freqlf.io.files import replacing
+from freqlf.io.pfm import read_pfm
+
+SCENES = (*GROUPS["stratified"], *GROUPS["test"], *GROUPS["training"])
+SIDE_PX = 512
+_LARGEST_BYTES = 16 * 1024 * 1024  # of an entry; a map is 1 MB, and archives may claim anything
+
+
+def check_results(results: Results) -> None:
+    """Refuse results that the server would refuse, and all scenes at once if some are missing."""
+    present = set(results.scenes())
+    missing = [scene for scene in SCENES if scene not in present]
+    if missing:
+        raise FreqLFError(
+            f"{results.directory} has no map of {', '.join(missing)}; a submission takes all {len(SCENES)} scenes"
+        )
+    untimed = [scene for scene in SCENES if results.runtime_s(scene) is None]
+    if untimed:
+        raise FreqLFError(
+            f"{results.directory} has no {RUNTIMES}/<scene>.txt for {', '.join(untimed)}; "
+            "write the seconds that each scene took there"
+        )
+    for scene in SCENES:
+        _check_map(results.disparity_px(scene), str(results.disparity_file(scene)))
+
+
+def write_submission(results: Results, path: Path) -> None:
+    """Check the results and write the archive: all of it or nothing."""
+    check_results(results)
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
+        for scene in SCENES:
+            archive.write(results.disparity_file(scene), f"{DISPARITIES}/{scene}.pfm")
+            archive.writestr(f"{RUNTIMES}/{scene}.txt", f"{results.runtime_s(scene):.10f}\n")
+
+
+def check_submission(path: Path, scratch: Path) -> None:
+    """Refuse an archive that the server would refuse. Maps are unpacked into `scratch`, an empty folder."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
+            expected = [name for scene in SCENES for name in (f"{DISPARITIES}/{scene}.pfm", f"{RUNTIMES}/{scene}.txt")]
+            missing = [name for name in expected if name not in entries]
+            if missing:
+                raise FreqLFError(f"{path} lacks {', '.join(missing)}; both folders must be at its top")
+            for name in expected:
+                if entries[name].file_size > _LARGEST_BYTES:
+                    raise FreqLFError(f"{path}: {name} is {entries[name].file_size} bytes, too large for what it is")
+                content = archive.read(name)
+                if name.endswith(".txt"):
+                    _check_runtime(content, f"{path}: {name}")
+                    continue
+                unpacked = scratch / Path(name).name
+                unpacked.write_bytes(content)
+                _check_map(read_pfm(unpacked), f"{path}: {name}")
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError) as error:
+        raise FreqLFError(f"{path} is not a zip archive that can be read: {error}") from error
+    except OSError as error:
+        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _check_map(pixels: np.ndarray, source: str) -> None:
+    if pixels.shape != (SIDE_PX, SIDE_PX):
+        raise FreqLFError(f"{source} has the shape {pixels.shape}; the server takes {SIDE_PX} x {SIDE_PX}, one channel")
+    wrong = int((~np.isfinite(pixels)).sum())
+    if wrong:
+        raise FreqLFError(f"{source} has {wrong} pixels that are not numbers; give an estimate everywhere")
+
+
+def _check_runtime(content: bytes, source: str) -> None:
+    line = content.split(b"\n", 1)[0].strip().decode("ascii", errors="replace")
+    number = (
+        float(line) if re.fullmatch(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", line) and line.count(".") <= 1 else math.nan
+    )
+    if not (math.isfinite(number) and number >= 0):
+        raise FreqLFError(f"{source} must begin with a line that holds a number of seconds, not {line[:20]!r}")

@@ -1,0 +1,176 @@
+"""Models that see the views aligned: slope field, then passes of evidence, hybrid layers and mixture decoding.
+
+Plain networks on raw stacks learn matching slowly. Here a slope field does the geometry first: the network
+only learns what is left, and which of the surfaces around a pixel it belongs to. The base model enumerates no
+disparity; FreqLF+ adds the diagonal views and the cost curve around the estimate. Both take any odd number of
+views per axis, and shearing the light field shears the estimate along.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from freqlf.models.decoder import Decoder
+from freqlf.models.epi import SqueezeExcitation
+from freqlf.models.evidence import (
+    Evidence,
+    count_context_channels,
+    count_half_line_channels,
+    count_hypotheses,
+    gather_evidence,
+    surround,
+)
+from freqlf.models.halflines import HalfLines
+from freqlf.models.hybrid import HybridLayer
+from freqlf.models.mixture import Mixture
+from freqlf.models.pointwise import mix_channels
+from freqlf.models.scale import gelu, scale_weights
+from freqlf.models.slope import SlopeOptions, estimate_slope
+from freqlf.models.tiles import Tile
+
+# Components within this distance of the heaviest one are the same surface.
+SURFACE_RADIUS_PX = 0.3
+
+
+class EvidenceCounts(NamedTuple):
+    """Channels of evidence: `context` ones, and `per_half_line` for each of the half-lines."""
+
+    context: int
+    half_lines: int
+    per_half_line: int
+
+
+def count_evidence(lines: int, windows_px: Sequence[int], relative_px: Sequence[float]) -> EvidenceCounts:
+    """The inputs of a `HalfLineEncoder`; each line has two half-lines."""
+    hypotheses = count_hypotheses(windows_px)
+    return EvidenceCounts(
+        count_context_channels(hypotheses), 2 * lines, count_half_line_channels(hypotheses, relative_px)
+    )
+
+
+class HalfLineEncoder(nn.Module):
+    """Evidence to features (B, channels, H, W): a pointwise layer, a 3x3 layer, channel reweighting.
+
+    shared_channels: all half-lines first go through one pointwise layer of so many channels, the same for each of
+        them; 0 leaves that out.
+    """
+
+    gather = staticmethod(gather_evidence)
+    # Pixels around a tile that its features depend on, beside those of the evidence.
+    reach_px = 1
+
+    def __init__(
+        self,
+        counts: EvidenceCounts,
+        stem_channels: int,
+        channels: int,
+        *,
+        squeeze: bool,
+        shared_channels: int = 0,
+    ) -> None:
+        super().__init__()
+        self.evidence_channels = counts.context + counts.half_lines * counts.per_half_line
+        self.share: nn.Conv2d | None = None
+        if shared_channels:
+            self.share = nn.Conv2d(counts.per_half_line, shared_channels, 1)
+            scale_weights(self.share, gain=2.0, after_gelu=False)
+        inputs = counts.context + counts.half_lines * (shared_channels or counts.per_half_line)
+        self.read = nn.Conv2d(inputs, stem_channels, 1)
+        self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
+        # Evidence has about half of unit scale, shared features have all of it; the reweighting starts at one half.
+        scale_weights(self.read, gain=1.0 if shared_channels else 2.0, after_gelu=bool(shared_channels))
+        scale_weights(self.look, gain=2.0 if squeeze else 1.0)
+        self.squeeze = SqueezeExcitation(channels) if squeeze else None
+
+    def forward(self, evidence: Evidence) -> Tensor:
+        """Features of the same height and width."""
+        features = self.features(evidence)
+        return features if self.squeeze is None else self.squeeze(features)
+
+    def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
+        """Features before the reweighting; with `window`, of that part of the evidence only."""
+        context, half_lines = evidence if window is None else (window.of(part) for part in evidence)
+        return self.look(gelu(mix_channels(self.read, (context, self.measure(half_lines).flatten(1, 2)))))
+
+    def measure(self, half_lines: Tensor) -> Tensor:
+        """What is read of the half-lines (B, J, channels, H, W)."""
+        if self.share is None:
+            return half_lines
+        B, J = half_lines.shape[:2]
+        return gelu(self.share(half_lines.flatten(0, 1))).unflatten(0, (B, J))
+
+
+class RefinementPass(nn.Module):
+    """Evidence about hypotheses in, a mixture anchored at them out."""
+
+    def __init__(
+        self,
+        encoder: HalfLineEncoder,
+        layers: Sequence[HybridLayer],
+        decoder: Decoder,
+        *,
+        windows_px: Sequence[int],
+        relative_px: Sequence[float],
+    ) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.layers = nn.Sequential(*layers)
+        self.decoder = decoder
+        self.windows_px, self.relative_px = tuple(windows_px), tuple(relative_px)
+
+    def forward(
+        self, half_lines: HalfLines, estimate_px: Tensor, alternative_px: Tensor, queries: Tensor | None = None
+    ) -> Mixture:
+        """Refine the estimate (B, 1, H, W); its surroundings and the alternative are the other hypotheses."""
+        hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
+        evidence = self.encoder.gather(half_lines, hypotheses_px, self.relative_px)
+        field = self.layers(self.encoder(evidence))
+        # The estimate comes first, so that a decoder of fewer components starts from it.
+        return self.decoder(F.gelu(field), queries, anchors=hypotheses_px[:, : self.decoder.components])
+
+
+class AlignedFreqLF(nn.Module):
+    """The compact FreqLF, or FreqLF+ if its passes evaluate relative costs and its lines include diagonals."""
+
+    def __init__(self, lines: Sequence[str], passes: Sequence[RefinementPass], slope: SlopeOptions) -> None:
+        super().__init__()
+        self.lines = tuple(lines)
+        self.passes = nn.ModuleList(passes)
+        self.slope = slope
+        # The slope field does without the diagonals: they cost twice as much and do not make it better.
+        self.slope_lines = tuple(line for line in self.lines if line in ("horizontal", "vertical")) or self.lines
+
+    def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:
+        """Disparity mixture at every pixel, or at `queries` (B, N, 2) = (x, y) in [-1, 1].
+
+        stacks: line name to (B, A, 3, H, W) in [0, 1], ordered along the line.
+        """
+        return self.forward_passes(stacks, queries)[-1]
+
+    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
+        """The mixtures of all passes; only the last one is asked at `queries`."""
+        half_lines = HalfLines.from_stacks(stacks, self.lines)
+        estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
+        mixtures: list[Mixture] = []
+        for index, refine in enumerate(self.passes):
+            is_last = index == len(self.passes) - 1
+            mixtures.append(refine(half_lines, estimate_px, alternative_px, queries if is_last else None))
+            if not is_last:
+                estimate_px, alternative_px = split_surfaces(mixtures[-1])
+        return mixtures
+
+
+@torch.no_grad()
+def split_surfaces(mixture: Mixture, radius_px: float = SURFACE_RADIUS_PX) -> tuple[Tensor, Tensor]:
+    """The surface that a mixture believes in most and the mean of its other components, both (B, 1, H, W).
+
+    A mixture that sees one surface only gives it twice.
+    """
+    estimate_px = mixture.local_mean(radius_px).unsqueeze(1)
+    elsewhere = mixture.weights * ((mixture.means - estimate_px).abs() > radius_px)
+    total = elsewhere.sum(dim=1, keepdim=True)
+    offset_px = (elsewhere * (mixture.means - estimate_px)).sum(dim=1, keepdim=True) / (total + 1e-3)
+    return estimate_px, estimate_px + offset_px

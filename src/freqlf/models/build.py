@@ -1,0 +1,101 @@
+"""From a configuration to a network: the only place where the two meet."""
+
+from dataclasses import asdict
+
+import torch
+
+from freqlf.models.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence
+from freqlf.models.config import AlignedConfig, EpiConfig, ModelConfig, PassConfig
+from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
+from freqlf.models.hybrid import HybridLayer
+from freqlf.models.paper import FreqLF, build_paper_model
+from freqlf.models.slope import SlopeOptions
+from freqlf.models.stacks import StackEncoder, VolumeEncoder
+
+
+def build_model(config: ModelConfig) -> FreqLF | AlignedFreqLF:
+    """A freshly initialised network.
+
+    It has `lines`, the names of the lines of views that it needs; `forward(stacks)` and `forward_passes(stacks)`.
+    """
+    return _build_epi(config) if isinstance(config, EpiConfig) else _build_aligned(config)
+
+
+def _build_epi(config: EpiConfig) -> FreqLF:
+    return build_paper_model(
+        (config.columns, config.rows),
+        config.channels,
+        config.layers,
+        config.modes,
+        config.components,
+        config.stream_channels,
+        hidden=config.channels,
+        field=config.field,
+        reference_px=_square(config.reference_px),
+        **asdict(config.switches),
+    )
+
+
+def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
+    return AlignedFreqLF(config.lines, [_build_pass(config, one) for one in config.passes], SlopeOptions())
+
+
+def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
+    switches = config.switches
+    encoder = _build_encoder(config, one)
+    layers = _build_layers(config, one)
+    decoder: Decoder = RegressionDecoder(one.channels, one.channels)
+    if switches.probabilistic:
+        decoder = _build_anchored_decoder(one.channels, config.components)
+    return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px)
+
+
+def _build_encoder(config: AlignedConfig, one: PassConfig) -> HalfLineEncoder:
+    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px)
+    squeeze = config.switches.squeeze
+    if one.encoder == "half-lines":
+        return HalfLineEncoder(
+            counts, one.stem_channels, one.channels, squeeze=squeeze, shared_channels=one.shared_channels
+        )
+    if one.encoder == "stack":
+        counts = counts._replace(per_half_line=3 * one.half_line_views)
+        return StackEncoder(counts, one.stem_channels, one.channels, squeeze=squeeze)
+    return VolumeEncoder(
+        counts,
+        one.stem_channels,
+        one.channels,
+        squeeze=squeeze,
+        volume_channels=one.volume_channels,
+        separate=one.encoder == "volumes",
+    )
+
+
+def _build_anchored_decoder(channels: int, components: int) -> MixtureDecoder:
+    """Starts where the estimate is: most weight on it, offsets near zero."""
+    decoder = MixtureDecoder(channels, channels, components, initial_spread_px=0.0, initial_deviation_px=0.15)
+    output = decoder.mlp.output
+    assert output.bias is not None
+    with torch.no_grad():
+        output.weight.mul_(0.1)
+        output.bias[0] = 2.0
+    return decoder
+
+
+def _build_layers(config: AlignedConfig, one: PassConfig) -> list[HybridLayer]:
+    return [
+        HybridLayer(
+            one.channels,
+            (one.modes, one.modes),
+            fourier=config.switches.fourier,
+            local=config.switches.local,
+            residual=True,
+            field=config.field,
+            reference_px=_square(config.reference_px),
+            dilation=dilation,
+        )
+        for dilation in one.dilations or (1,) * one.layers
+    ]
+
+
+def _square(side_px: int | None) -> tuple[int, int] | None:
+    return None if side_px is None else (side_px, side_px)

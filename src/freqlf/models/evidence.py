@@ -1,0 +1,141 @@
+"""What the views say about a few hypotheses for the disparity of each pixel. Nothing here is learned.
+
+Most of the error of any first estimate lies along occlusion edges, where the right answer is one of the two
+surfaces that meet. So a pixel gets hypotheses, its own estimate and the surfaces around it, and for each of
+them every half-line of views tells how badly it disagrees. Disparities enter only as differences, so shearing
+the light field leaves the evidence as it is.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from freqlf.models.filters import box_mean, local_maximum, local_minimum
+from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
+
+
+def count_hypotheses(windows_px: Sequence[int]) -> int:
+    """How many hypotheses `surround` makes."""
+    return 2 + 2 * len(windows_px)
+
+
+def surround(estimate_px: Tensor, alternative_px: Tensor, windows_px: Sequence[int]) -> Tensor:
+    """Hypotheses (B, N, H, W): the estimate, the farthest and nearest surface in each window, the alternative.
+
+    estimate_px and alternative_px are (B, 1, H, W). A wide window finds the background of a hole that the
+    estimate has closed; a narrow one is exact on slanted surfaces.
+    """
+    extremes = [find(estimate_px, window) for window in windows_px for find in (local_minimum, local_maximum)]
+    return torch.cat((estimate_px, *extremes, alternative_px), dim=1)
+
+
+# Evidence at a pixel depends on pixels so far away: gradients (1) averaged over 9x9 (4).
+EVIDENCE_REACH_PX = 5
+
+
+class Evidence(NamedTuple):
+    """Inputs of an encoder, all of order 1.
+
+    context: (B, count_context_channels(N), H, W), appearance and relative hypotheses.
+    half_lines: (B, J, count_half_line_channels(N, ...), H, W), the same measurements for each of J half-lines.
+    """
+
+    context: Tensor
+    half_lines: Tensor
+
+
+def count_context_channels(hypotheses: int) -> int:
+    """Colour, two gradients at two scales, the other hypotheses and the estimate's bumpiness."""
+    return 3 + 2 + 2 + (hypotheses - 1) + 1
+
+
+def count_half_line_channels(hypotheses: int, relative_px: Sequence[float]) -> int:
+    """Two costs of each hypothesis, one of each relative disparity, of near and far views, and three more."""
+    return 2 * hypotheses + len(relative_px) + 2 + 3
+
+
+@torch.no_grad()
+def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float] = ()) -> Evidence:
+    """Evidence for the hypotheses (B, N, H, W), of which the first is the estimate.
+
+    relative_px adds the cost curve around the estimate at these distances from it. It stays empty in models
+    that must not enumerate disparities.
+    """
+    measurements: list[Tensor] = []  # B, J, H, W each
+    for index, hypothesis_px in enumerate(hypotheses_px.split(1, dim=1)):
+        measurements += _compare(half_lines, hypothesis_px, is_estimate=index == 0)
+    estimate_px = hypotheses_px[:, :1]
+    for offset_px in relative_px:
+        measurements.append(_compress(half_lines.costs(estimate_px + offset_px)))
+
+    # The offset that each half-line would like best, and how sure it is.
+    numerators, denominators = (box_mean(part, 3) for part in half_lines.normal_equations(estimate_px))
+    measurements.append(torch.tanh(4 * numerators / (denominators + 0.02)))
+    measurements.append(0.25 * torch.log(denominators + 0.01))
+    return Evidence(_describe_context(half_lines.centre, hypotheses_px), torch.stack(measurements, dim=2))
+
+
+@torch.no_grad()
+def gather_stacks(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float] = ()) -> Evidence:
+    """The views themselves, aligned by the estimate: residuals of each half-line from the centre outwards.
+
+    The channels of a half-line are those of its views, three colours each. Only for comparison: costs of hypotheses
+    learn faster (see docs/log.md).
+    """
+    stacks = []
+    for part, (values, _) in zip(half_lines.slices, half_lines.residuals(hypotheses_px[:, :1]), strict=True):
+        outwards = values if half_lines.steps[part][0] > 0 else values.flip(1)
+        stacks.append(4 * outwards.flatten(1, 2))  # residuals are about a quarter of other evidence
+    return Evidence(_describe_context(half_lines.centre, hypotheses_px), torch.stack(stacks, dim=1))
+
+
+def _compress(cost: Tensor) -> Tensor:
+    """To about [-1, 1.5] on a logarithmic scale: in dark or flat places small differences decide as well."""
+    return cost.add(0.003).log_().mul_(0.5).add_(1.9)
+
+
+def _compare(half_lines: HalfLines, disparity_px: Tensor, *, is_estimate: bool) -> list[Tensor]:
+    """How well each half-line agrees, by the mean of its differences and by the mean of their logarithms.
+
+    The first is spoilt by a single view that sees an occluder. The second asks how many views agree: behind a grid
+    some do on either side. Of the estimate also the cost of the inner and of the outer views, since near an edge the
+    outer ones fail first, and the share of views that show the pixel.
+    """
+    costs, logs = [], []
+    near: list[tuple[Tensor, Tensor]] = []
+    far: list[tuple[Tensor, Tensor]] = []
+    shares = []
+    for index, (values, visible) in enumerate(half_lines.residuals(disparity_px)):
+        differences = values.abs_().mean(dim=2)  # B, views, H, W; zero where invisible
+        count = visible.sum(dim=1)
+        costs.append((differences.sum(dim=1), count))
+        logs.append(((_compress(differences) * visible).sum(dim=1), count))
+        if is_estimate:
+            half = (differences.shape[1] + 1) // 2
+            is_outwards = half_lines.steps[half_lines.slices[index]][0] > 0
+            first, last = slice(None, half), slice(differences.shape[1] - half, None)
+            for part, chosen in ((near, first if is_outwards else last), (far, last if is_outwards else first)):
+                part.append((differences[:, chosen].sum(dim=1), visible[:, chosen].sum(dim=1)))
+            shares.append(count / differences.shape[1])
+    measurements = [_compress(average_parts(costs)), average_parts(logs)]
+    if is_estimate:
+        measurements += [_compress(average_parts(near)), _compress(average_parts(far)), torch.stack(shares, dim=1)]
+    return measurements
+
+
+def _describe_context(centre: Tensor, hypotheses_px: Tensor) -> Tensor:
+    estimate_px = hypotheses_px[:, :1]
+    gradients = [spatial_gradient(centre, axis).abs().mean(dim=1, keepdim=True) for axis in ((0, 1), (1, 0))]
+    texture = torch.cat(gradients, dim=1)
+    return torch.cat(
+        (
+            centre - 0.5,
+            0.5 * torch.log(texture + 0.003) + 2,
+            0.5 * torch.log(box_mean(texture, 9) + 0.003) + 2,
+            torch.tanh(hypotheses_px[:, 1:] - estimate_px),
+            torch.tanh(10 * (estimate_px - box_mean(estimate_px, 5))),
+        ),
+        dim=1,
+    )

@@ -1,0 +1,84 @@
+"""The hybrid layer: a global Fourier update, a local convolution and a pointwise skip of the same field."""
+
+import math
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from freqlf.models.scale import GELU_POWER, gelu, scale_weights
+from freqlf.models.spectral import Field, SpectralConv2d
+
+# Variance that the branches contribute before the activation at initialisation. The two convolutions keep the
+# scale of any field; the Fourier branch comes on top, since of noise it passes next to nothing.
+SKIP_POWER, LOCAL_POWER, FOURIER_POWER = 1 / 3, 2 / 3, 1 / 4
+
+
+class HybridLayer(nn.Module):
+    """GELU(K(z) + C(z) + W(z)), (B, C, H, W) -> (B, C, H, W): Fourier branch, 3x3 and 1x1 convolution.
+
+    fourier, local: switch the branches K and C; the pointwise W always stays.
+    residual: z + K(a) + C(a) + W(a) with a = GELU(z) instead, which suits short training; at
+        initialisation each layer multiplies the variance by about 1 + residual_power.
+    dilation: distance between the taps of the 3x3 kernel, in pixels.
+
+    Parameters: 2*C*C*k1*k2 (Fourier, real numbers) + 9*C*C (local) + C*C + C (skip).
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        modes: tuple[int, int] = (16, 16),
+        *,
+        fourier: bool = True,
+        local: bool = True,
+        residual: bool = False,
+        residual_power: float = 0.25,
+        field: Field = "index",
+        reference_px: tuple[int, int] | None = None,
+        dilation: int = 1,
+    ) -> None:
+        super().__init__()
+        self.channels, self.residual = channels, residual
+        power = residual_power if residual else 1.0
+        self.skip = nn.Conv2d(channels, channels, 1)
+        scale_weights(self.skip, gain=math.sqrt(power * (SKIP_POWER if local else 1.0)))
+        self.local: nn.Conv2d | None = None
+        if local:
+            # The skip has a bias already.
+            self.local = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, bias=False)
+            scale_weights(self.local, gain=math.sqrt(power * LOCAL_POWER))
+        self.fourier: SpectralConv2d | None = None
+        if fourier:
+            gain = math.sqrt(power * FOURIER_POWER / GELU_POWER)
+            self.fourier = SpectralConv2d(channels, modes, field=field, reference_px=reference_px, gain=gain)
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Update the field."""
+        activated = self.activate(z)
+        update = self.convolve(activated)
+        if self.fourier is not None:
+            update = self.fourier(activated, onto=update)
+        return self.finish(z, update)
+
+    def activate(self, z: Tensor) -> Tensor:
+        """What the branches see of the field."""
+        return F.gelu(z) if self.residual else z
+
+    def convolve(self, activated: Tensor) -> Tensor:
+        """C + W of an activated field, in memory of its own."""
+        if self.local is None:
+            return self.skip(activated)
+        # The 1x1 kernel is the centre tap of a 3x3 one: one convolution for both.
+        weight = self.local.weight + F.pad(self.skip.weight, (1, 1, 1, 1))
+        return F.conv2d(activated, weight, self.skip.bias, padding=self.reach_px, dilation=self.reach_px)
+
+    @property
+    def reach_px(self) -> int:
+        """How far the convolution sees."""
+        return 0 if self.local is None else self.local.dilation[0]
+
+    def finish(self, z: Tensor, update: Tensor) -> Tensor:
+        """The layer's output from its input and the sum of its branches, whose memory it may take."""
+        if not self.residual:
+            return gelu(update)
+        return update.add_(z) if update.dtype == z.dtype else z + update

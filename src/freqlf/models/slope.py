@@ -1,0 +1,138 @@
+"""A dense EPI slope field: no learning, and no disparity is ever enumerated.
+
+The slope of an EPI line is a ratio of derivatives. The views are warped to the centre by the current slope,
+the slope that is left follows by robust least squares over a small window, and so on from coarse to fine.
+"""
+
+import itertools
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from freqlf.errors import FreqLFError
+from freqlf.models.filters import box_mean, median3, resample
+from freqlf.models.halflines import HalfLines
+from freqlf.models.tiles import split_into_tiles
+
+
+@dataclass(frozen=True)
+class SlopeOptions:
+    """How the slope field is found.
+
+    Attributes:
+        scales: divisors of the resolution, coarse to fine.
+        steps: least-squares steps at each scale.
+        window_px: side of the window that a slope is fitted to.
+        robustness: residual (intensity in [0, 1]) at which a view's weight has halved.
+        damping: squared gradient below which a window keeps the slope it has.
+        largest_step_px: limit of one step in pixels of the full resolution, so that no window is thrown far off.
+        support_scales: at these scales, windows without texture of their own take over the slope of their surroundings.
+        support: squared gradient, times 1 / robustness, at which own and surrounding slope count the same.
+        support_reach: distances in a level's pixels over which slopes spread, one after the other.
+        support_contrast: difference of intensity that they do not cross.
+    """
+
+    scales: tuple[int, ...] = (8, 4, 2, 1)
+    steps: tuple[int, ...] = (4, 3, 3, 3)
+    window_px: int = 3
+    robustness: float = 0.02
+    damping: float = 1e-5
+    largest_step_px: float = 1.0
+    support_scales: tuple[int, ...] = (8, 4)
+    support: float = 0.05
+    support_reach: tuple[int, ...] = (1, 2, 4, 8)
+    support_contrast: float = 0.04
+
+    def __post_init__(self) -> None:
+        if len(self.scales) != len(self.steps) or not self.scales:
+            raise FreqLFError(f"one number of steps per scale is needed, got {self.scales} and {self.steps}")
+        if self.scales[-1] != 1:
+            raise FreqLFError(f"the last scale must be 1, the full resolution, not {self.scales[-1]}")
+        if self.window_px % 2 == 0:
+            raise FreqLFError(f"window_px must be odd, not {self.window_px}")
+
+
+# Pixels around a tile that its equations depend on: those of the gradient.
+_GRADIENT_REACH_PX = 1
+
+
+class SlopeField(NamedTuple):
+    """Disparities (B, 1, H, W) of the central view in pixels per view step.
+
+    slope_px: with all detail; where there is no texture, it may be anything.
+    support_px: what the surroundings say, without detail but nowhere far off.
+    """
+
+    slope_px: Tensor
+    support_px: Tensor
+
+
+@torch.no_grad()
+def estimate_slope(half_lines: HalfLines, options: SlopeOptions, tile_px: int | None = None) -> SlopeField:
+    """The slope field of the central view.
+
+    With tile_px, at most so many pixels square are in work at a time; the result is the same.
+    """
+    B, _, H, W = half_lines.centre.shape
+    slope_px = half_lines.centre.new_zeros(B, 1, 1, 1)
+    support_px = slope_px
+    for scale, steps in zip(options.scales, options.steps, strict=True):
+        # A level of a few pixels only would be all border.
+        if scale > 1 and min(H, W) < 4 * scale:
+            continue
+        level = half_lines.shrunk(scale)
+        slope_px = resample(slope_px, *level.centre.shape[-2:])
+        is_supported = scale in options.support_scales
+        for _ in range(steps):
+            # `slope_px` counts in full-resolution pixels; those of a level are `scale` times larger.
+            slope = slope_px / scale
+            numerator, denominator = _normal_equations(level, slope, options, tile_px)
+            own, weight = (box_mean(part, options.window_px) for part in (numerator, denominator))
+            if is_supported:
+                around = _spread_slope(numerator + denominator * slope, denominator, level.centre, options)
+                own, weight = own + options.support * (around - slope), weight + options.support
+            limit = options.largest_step_px / scale
+            step = (own / (weight + options.damping / options.robustness)).clamp_(-limit, limit)
+            slope_px = median3(slope_px + scale * step)
+        if is_supported or scale == options.scales[0]:
+            support_px = slope_px
+    return SlopeField(slope_px, resample(support_px, H, W))
+
+
+def _normal_equations(
+    level: HalfLines, slope: Tensor, options: SlopeOptions, tile_px: int | None
+) -> tuple[Tensor, Tensor]:
+    """Those of all half-lines together, (B, 1, H, W) each."""
+    height, width = slope.shape[-2:]
+    equations = torch.empty_like(slope), torch.empty_like(slope)
+    for tile in split_into_tiles(height, width, tile_px):
+        outer = tile.grown(_GRADIENT_REACH_PX, height, width)
+        window = level.window(outer.y, outer.x, outer.height, outer.width)
+        parts = window.normal_equations(outer.of(slope), options.robustness)
+        for equation, part in zip(equations, parts, strict=True):
+            tile.of(equation).copy_(tile.inside(outer).of(part.sum(dim=1, keepdim=True)))
+    return equations
+
+
+def _spread_slope(moment: Tensor, weight: Tensor, guide: Tensor, options: SlopeOptions) -> Tensor:
+    """The slopes moment / weight of the surroundings, by their weight, not across edges of the guide (B, 3, H, W).
+
+    A filter with holes: every round averages nine pixels twice as far apart as those of the round before.
+    """
+    field = torch.cat((moment, weight), dim=1)
+    for reach in options.support_reach:
+        total, counted = field.clone(), torch.ones_like(weight)
+        padded, padded_guide = (F.pad(part, (reach,) * 4, mode="replicate") for part in (field, guide))
+        for dy, dx in itertools.product((-reach, 0, reach), repeat=2):
+            if dy or dx:
+                rows = slice(reach + dy, reach + dy + guide.shape[-2])
+                columns = slice(reach + dx, reach + dx + guide.shape[-1])
+                contrast = (padded_guide[..., rows, columns] - guide).abs().amax(dim=1, keepdim=True)
+                likeness = torch.exp(-(contrast / options.support_contrast).square())
+                total.addcmul_(likeness, padded[..., rows, columns])
+                counted += likeness
+        field = total / counted
+    return field[:, :1] / (field[:, 1:] + 1e-6)

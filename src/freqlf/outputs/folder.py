@@ -1,0 +1,247 @@
+"""The folder of an estimate: maps, pictures and points to use, and a record of how they came about.
+
+Everything is written, or nothing: files appear in the folder only once all of them are complete.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freqlf.errors import FreqLFError
+from freqlf.inference.estimate import INTERVAL, Estimate
+from freqlf.io.files import replacing_directory, write_bytes, write_json
+from freqlf.io.image import write_image
+from freqlf.io.parameters import Parameters
+from freqlf.io.pfm import write_pfm
+from freqlf.io.ply import write_ply
+from freqlf.io.png16 import write_png16
+from freqlf.lightfield import LightField, View
+from freqlf.outputs.canvas import save_figure
+from freqlf.outputs.pointcloud import PointCloud, PointFilter, build_point_cloud, compute_depth_mm
+from freqlf.outputs.previews import preview_deviation, preview_disparity
+from freqlf.outputs.refocus import present_views, refocus, render_all_in_focus
+from freqlf.outputs.viewer.page import PAGE
+from freqlf.provenance import describe_run
+from freqlf.weights.calibration import Calibration
+
+Writer = Callable[[Path], None]
+
+RECORD = "estimate.json"
+_PERCENT = round(100 * INTERVAL)
+
+# All files there can be, and what they hold.
+CONTENTS = {
+    "disparity.pfm": "disparity of the central view, px per view step, positive is nearer than the focus plane",
+    "disparity.png": "the same in 16 bits; scale and offset are in its text metadata",
+    "disparity.npy": "the same as a NumPy array (height, width) of float32",
+    "deviation.pfm": "standard deviation of the disparity, px per view step",
+    "lower.pfm": f"lower end of an interval that holds the true disparity with a chance of {_PERCENT} %",
+    "upper.pfm": "its upper end",
+    "depth.pfm": "depth along the optical axis, mm; infinite where the disparity is beyond infinity",
+    "pointcloud.ply": "coloured points in the central camera's frame, mm; x right, y down, z into the scene",
+    "centre-view.png": "the view that the maps belong to",
+    "disparity-preview.png": "the disparity in colours, to look at",
+    "deviation-preview.png": "its standard deviation in colours, to look at",
+    "refocused.png": "all views averaged, sharp at one disparity",
+    "all-in-focus.png": "all views averaged, each pixel sharp at its own disparity",
+    RECORD: "what made these files",
+}
+
+
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is written beside the maps.
+
+    Attributes:
+        previews: colour pictures of the maps, and the central view.
+        points: which pixels become points; None for no point cloud. Points need camera parameters.
+        refocus_px: disparity at which `refocused.png` is sharp; None for no such picture.
+        all_in_focus: whether to write `all-in-focus.png`.
+    """
+
+    previews: bool = True
+    points: PointFilter | None = field(default_factory=PointFilter)
+    refocus_px: float | None = None
+    all_in_focus: bool = False
+
+
+STANDARD_OUTPUTS = OutputOptions()
+
+
+def write_estimate(
+    directory: Path,
+    estimate: Estimate,
+    light_field: LightField,
+    parameters: Parameters | None = None,
+    options: OutputOptions = STANDARD_OUTPUTS,
+    facts: Mapping[str, Any] | None = None,
+    *,
+    overwrite: bool = False,
+) -> dict[Path, str]:
+    """Write all there is to an estimate into a folder, and return the files with what they hold.
+
+    Depth and points need the camera's `parameters`: those of this light field, so that a stride between views is part
+    of their baseline. `facts` are added to the record: input, settings, timings, anything JSON can hold. A
+    folder that holds something already is an error unless `overwrite`; other people's files in it stay even then.
+    """
+    start = time.perf_counter()
+    directory = Path(directory)
+    if directory.name in ("", ".."):
+        directory = directory.resolve()  # the temporary folder beside it needs a name
+    _check_shapes(estimate, light_field)
+    with replacing_directory(directory, overwrite=overwrite) as folder:
+        cloud = None
+        if parameters is not None and options.points is not None:
+            view = light_field.centre_view()
+            cloud = build_point_cloud(estimate.disparity_px, view, parameters, estimate.deviation_px, options.points)
+        writers = _prepare_files(estimate, light_field, parameters, cloud, options)
+        files = {name: meaning for name, meaning in CONTENTS.items() if name in writers or name == RECORD}
+        files |= {name: f"{files[name]}, {_origin(estimate)}" for name in ("lower.pfm", "upper.pfm") if name in files}
+        with _naming(directory):
+            for name, write in writers.items():
+                write(folder / name)
+            record = _describe(estimate, light_field, parameters, cloud, options)
+            record |= {"output_seconds": time.perf_counter() - start, "files": files, **(facts or {})}
+            write_json(folder / RECORD, describe_run(**record))
+        stale = _find_stale(directory, set(files))
+    with _naming(directory):
+        for path in stale:
+            path.unlink(missing_ok=True)
+    return {directory / name: meaning for name, meaning in files.items()}
+
+
+def _prepare_files(
+    estimate: Estimate,
+    light_field: LightField,
+    parameters: Parameters | None,
+    cloud: PointCloud | None,
+    options: OutputOptions,
+) -> dict[str, Writer]:
+    """What writes each file but the record. Whatever can go wrong with the views does so here, before writing."""
+    model = Path(estimate.model).name  # weights may be a file
+    maps = {
+        "disparity": estimate.disparity_px,
+        "deviation": estimate.deviation_px,
+        "lower": estimate.lower_px,
+        "upper": estimate.upper_px,
+        "depth": None if parameters is None else compute_depth_mm(estimate.disparity_px, parameters),
+    }
+    writers: dict[str, Writer] = {
+        f"{name}.pfm": partial(write_pfm, pixels=values) for name, values in maps.items() if values is not None
+    }
+    writers["disparity.png"] = partial(write_png16, values=estimate.disparity_px)
+    writers["disparity.npy"] = partial(_write_npy, values=estimate.disparity_px)
+    if cloud is not None:
+        comments = (f"freqlf, model {model}", CONTENTS["pointcloud.ply"])
+        writers["pointcloud.ply"] = partial(write_ply, points=cloud.points_mm, colours=cloud.colours, comments=comments)
+    if options.previews:
+        figures = {"disparity-preview.png": preview_disparity(estimate.disparity_px, f"disparity, {model}")}
+        if estimate.deviation_px is not None:
+            figures["deviation-preview.png"] = preview_deviation(estimate.deviation_px, f"uncertainty, {model}")
+        writers |= {name: partial(save_figure, figure=figure) for name, figure in figures.items()}
+    pictures: dict[str, View] = {}
+    if options.previews:
+        pictures["centre-view.png"] = light_field.centre_view()
+    if options.refocus_px is not None:
+        pictures["refocused.png"] = refocus(light_field, options.refocus_px)
+    if options.all_in_focus:
+        pictures["all-in-focus.png"] = render_all_in_focus(light_field, estimate.disparity_px)
+    return writers | {name: partial(_write_picture, view=view) for name, view in pictures.items()}
+
+
+def _origin(estimate: Estimate) -> str:
+    """Where the interval comes from, in words."""
+    return "as predicted by the network" if estimate.calibration is None else "calibrated on scenes with ground truth"
+
+
+def _write_picture(path: Path, view: View) -> None:
+    write_image(path, np.rint(view * np.float32(255)).astype(np.uint8))
+
+
+def _write_npy(path: Path, values: NDArray[np.floating]) -> None:
+    content = BytesIO()
+    np.save(content, np.asarray(values, dtype=np.float32), allow_pickle=False)
+    write_bytes(path, content.getvalue())
+
+
+def _describe(
+    estimate: Estimate,
+    light_field: LightField,
+    parameters: Parameters | None,
+    cloud: PointCloud | None,
+    options: OutputOptions,
+) -> dict[str, Any]:
+    """What the record says about the estimate and its light field."""
+    return {
+        "model": estimate.model,
+        "image": {"width_px": light_field.width, "height_px": light_field.height},
+        "views": {
+            "rows": light_field.rows,
+            "columns": light_field.columns,
+            "present": len(present_views(light_field)),
+        },
+        "disparity_px": _summarise(estimate.disparity_px),
+        "deviation_px": None if estimate.deviation_px is None else _summarise(estimate.deviation_px),
+        "interval": None if estimate.lower_px is None else _describe_interval(estimate.calibration),
+        "tile_px": estimate.tile_px,
+        "memory_limit_bytes": estimate.memory_bytes,
+        "network_seconds": estimate.seconds,
+        "camera": None if parameters is None else asdict(parameters),
+        "points": None if cloud is None else len(cloud),
+        "output_options": asdict(options),
+    }
+
+
+def _describe_interval(calibration: Calibration | None) -> dict[str, Any]:
+    """Its level, and whether it can be trusted to hold as often; the table behind it stays with the weights."""
+    record: dict[str, Any] = {"level": INTERVAL, "calibrated": calibration is not None}
+    if calibration is not None:
+        held_out = {"fitted_on": list(calibration.scenes), "held_out_ece": calibration.held_out_ece}
+        record["calibration"] = {"kind": calibration.kind, **held_out}
+    return record
+
+
+def _summarise(values: NDArray[np.floating]) -> dict[str, float | int]:
+    known = values[np.isfinite(values)].astype(np.float64)
+    low, median, high = np.quantile(known, (0, 0.5, 1)).tolist() if known.size else (math.nan,) * 3
+    return {"min": low, "median": median, "max": high, "not_finite": int(values.size - known.size)}
+
+
+def _check_shapes(estimate: Estimate, light_field: LightField) -> None:
+    expected = (light_field.height, light_field.width)
+    for name in ("disparity_px", "deviation_px", "lower_px", "upper_px"):
+        values = getattr(estimate, name)
+        if values is not None and values.shape != expected:
+            raise FreqLFError(
+                f"{name} of the estimate has the shape {values.shape}, but the light field's views {expected}; "
+                "write an estimate with the light field it was made from"
+            )
+
+
+def _find_stale(directory: Path, written: set[str]) -> list[Path]:
+    """Files of an earlier estimate that this one does not replace: old points beside a new map would mislead."""
+    if not (directory / RECORD).is_file():
+        return []  # no estimate was here, so the files are somebody else's
+    return [directory / name for name in (*CONTENTS, PAGE) if name not in written]
+
+
+@contextmanager
+def _naming(directory: Path) -> Iterator[None]:
+    """Let errors of writing name the folder the user asked for, not the temporary one beside it."""
+    try:
+        yield
+    except FreqLFError as error:
+        if not isinstance(error.__cause__, OSError):
+            raise
+        raise FreqLFError(f"cannot write {directory}: {error.__cause__.strerror or error.__cause__}") from error
+    except OSError as error:
+        raise FreqLFError(f"cannot write {directory}: {error.strerror or error}") from error

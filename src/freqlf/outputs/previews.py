@@ -1,0 +1,42 @@
+"""A map as one picture to look at: robust colours, a colour bar with its unit."""
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from freqlf.outputs.canvas import DISPARITY_COLOURS, ERROR_COLOURS, HIDDEN, label
+
+_LONGER_SIDE_INCHES = 6.0
+_OUTLIERS_PERCENT = 0.5  # of the pixels, at either end, do not stretch the colours
+
+
+def preview_disparity(disparity_px: NDArray[np.floating], title: str) -> Figure:
+    """A disparity map (H, W); a few outliers get the colours at the ends of the bar."""
+    return _preview(disparity_px, title, "disparity (px per view), larger is nearer", DISPARITY_COLOURS)
+
+
+def preview_deviation(deviation_px: NDArray[np.floating], title: str) -> Figure:
+    """A map of standard deviations (H, W); dark is certain."""
+    return _preview(deviation_px, title, "standard deviation (px per view)", ERROR_COLOURS, lowest=0.0)
+
+
+def _preview(
+    values: NDArray[np.floating], title: str, bar_label: str, colours: str, lowest: float | None = None
+) -> Figure:
+    known = values[np.isfinite(values)]
+    low, high = np.percentile(known, (_OUTLIERS_PERCENT, 100 - _OUTLIERS_PERCENT)) if known.size else (0.0, 1.0)
+    low = low if lowest is None else lowest
+    below, above = bool((known < low).any()), bool((known > high).any())
+    height, width = values.shape
+    inches = _LONGER_SIDE_INCHES / max(height, width)
+    # Room for the axes' labels and the bar; a strip of an image still needs some.
+    size = (max(width * inches, 2.0) + 1.7, max(height * inches, 2.0) + 0.9)
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.add_subplot()
+    axes.set_facecolor(HIDDEN)
+    shown = np.where(np.isfinite(values), values, np.nan)
+    picture = axes.imshow(shown, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    extend = "both" if below and above else "min" if below else "max" if above else "neither"
+    figure.colorbar(picture, ax=axes, label=bar_label, extend=extend)
+    label(axes, title, "x (px)", "y (px)")
+    return figure

@@ -1,0 +1,1 @@
+"""Training: the loop, recipes, objective, validation and checkpoints."""

@@ -1,0 +1,40 @@
+"""Writing and resuming checkpoints: all of a training run in one file, written atomically."""
+
+from dataclasses import fields
+from io import BytesIO
+from pathlib import Path
+
+import torch
+
+from freqlf.errors import FreqLFError
+from freqlf.io.files import write_bytes
+from freqlf.weights.checkpoint import FORMAT, Checkpoint, first_difference
+
+
+def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint: all of it or, if that fails, the previous one stays."""
+    content = BytesIO()
+    parts = {one.name: getattr(checkpoint, one.name) for one in fields(Checkpoint)}
+    torch.save({"format": FORMAT, **parts}, content)
+    write_bytes(path, content.getvalue())
+
+
+def require_same_run(path: Path, found: Checkpoint, wanted: Checkpoint) -> None:
+    """Refuse to continue a run as something else, and name the first difference."""
+    if found.freqlf_version != wanted.freqlf_version:
+        raise FreqLFError(
+            f"{path} was made by freqlf {found.freqlf_version}, this is {wanted.freqlf_version}, which may compute "
+            "differently; continue with that version, or start a new run from it with --weights"
+        )
+    if found.preset != wanted.preset:
+        raise FreqLFError(
+            f"{path} is a run of the preset {found.preset}, not {wanted.preset}; name that one or another --out"
+        )
+    for part, what in (("model_config", "model"), ("recipe", "recipe"), ("scenes", "choice of scenes")):
+        difference = first_difference(getattr(found, part), getattr(wanted, part))
+        if difference is not None:
+            name, old, new = difference
+            raise FreqLFError(
+                f"{path} is a run with another {what}: {name} is {old} there and {new} here; "
+                "repeat its flags, or start a new run with another --out"
+            )

@@ -1,0 +1,90 @@
+"""One optimizer step in its parts: the loss, its weight among processes, the learning rate, the average of weights."""
+
+import math
+from contextlib import nullcontext
+
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from freqlf.data.batches import Batch
+from freqlf.models.mixture import Mixture
+from freqlf.models.spectral import SpectralConv2d
+from freqlf.training import losses
+from freqlf.training.distributed import Processes
+from freqlf.training.recipe import Recipe
+
+
+class Objective(nn.Module):
+    """The model with its loss on top: one `forward`, so that wrappers (DDP, compile) see all of a step."""
+
+    def __init__(self, model: nn.Module, recipe: Recipe) -> None:
+        super().__init__()
+        self.model = model
+        self.recipe = recipe
+
+    def forward(self, stacks: dict[str, Tensor], disparity_px: Tensor, valid: Tensor) -> Tensor:
+        """Mean loss over the valid pixels; `disparity_px` and `valid` are (B, 1, H, W)."""
+        precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.recipe.precision)
+        autocast = torch.autocast(disparity_px.device.type, precision) if precision else nullcontext()
+        with autocast:
+            mixtures = self.model.forward_passes(stacks)  # type: ignore[operator]
+        truth_px, known = disparity_px.squeeze(1), valid.squeeze(1)
+        total = torch.zeros((), device=truth_px.device)
+        for index, mixture in enumerate(mixtures):
+            mixture = Mixture(mixture.logits.float(), mixture.means.float(), mixture.deviations.float())
+            loss = losses.nll(mixture, truth_px, known)
+            if self.recipe.l1_weight > 0:
+                loss = loss + self.recipe.l1_weight * losses.l1(mixture, truth_px, known)
+            total = total + (loss if index == len(mixtures) - 1 else self.recipe.early_weight * loss)
+        return total
+
+
+def weighted_loss(objective: nn.Module, batch: Batch, processes: Processes) -> Tensor:
+    """The loss of this process's part of the batch.
+
+    Processes may have different numbers of valid pixels; weighting makes the mean of their losses (and so of their
+    gradients) that of one process with the whole batch.
+    """
+    loss = objective(batch.stacks, batch.disparity_px, batch.valid)
+    count = batch.valid.sum().float()
+    return loss * count / processes.mean(count).clamp_min(1)
+
+
+def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    """Adam or AdamW; learning rates are set anew before each step, times the `factor` of their group.
+
+    A step shows a Fourier weight one coefficient per sample where a convolution's weight sees every pixel, so its
+    gradient is much noisier: it has a group, and a factor, of its own.
+    """
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
+    fourier = {id(part.weight) for part in model.modules() if isinstance(part, SpectralConv2d)}
+    groups = [
+        {"params": [weight for weight in model.parameters() if id(weight) not in fourier], "factor": 1.0},
+        {"params": [weight for weight in model.parameters() if id(weight) in fourier], "factor": recipe.fourier_rate},
+    ]
+    return kind(
+        [group for group in groups if group["params"]],
+        lr=recipe.learning_rate,
+        betas=(recipe.beta1, recipe.beta2),
+        eps=recipe.epsilon,
+        weight_decay=recipe.weight_decay,
+    )
+
+
+def learning_rate(recipe: Recipe, step: int, total_steps: int) -> float:
+    """For the step number `step`, from 0: a linear rise, then constant or half a cosine down to `final_rate`."""
+    rise = min(1.0, (step + 1) / recipe.warmup_steps) if recipe.warmup_steps else 1.0
+    if recipe.schedule == "constant":
+        return recipe.learning_rate * rise
+    fall = 0.5 * (1 + math.cos(math.pi * step / total_steps))
+    return recipe.learning_rate * rise * (recipe.final_rate + (1 - recipe.final_rate) * fall)
+
+
+@torch.no_grad()
+def update_average(average: nn.Module, model: nn.Module, decay: float, step: int) -> None:
+    """Move the average towards the model. In the first steps faster, so that the initial weights are forgotten."""
+    decay = min(decay, (step + 1) / (step + 20))
+    get_ema_multi_avg_fn(decay)(list(average.parameters()), list(model.parameters()), 0)
+    for averaged, current in zip(average.buffers(), model.buffers(), strict=True):
+        averaged.copy_(current)

@@ -1,0 +1,101 @@
+"""Checkpoints of training runs as weights: read without executing anything in them."""
+
+import pickle
+import zipfile
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from freqlf import __version__
+from freqlf.errors import FreqLFError
+from freqlf.models.config import config_from_dict, config_to_dict
+
+FORMAT = 1  # to be raised when the meaning of the contents changes
+
+State = dict[str, Tensor]
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A run after `step` optimizer steps.
+
+    Attributes:
+        preset: name of the model's preset.
+        model_config: the model's configuration, as plain values.
+        recipe: all settings of the recipe by name.
+        scenes: names of the scenes trained on, and under `generated` and `validation` of the others.
+        step: optimizer steps done.
+        model: weights.
+        ema: their moving average, which is what is validated; equal to `model` if the recipe has none.
+        optimizer: its state.
+        scaler: state of the gradient scaler (fp16), else empty.
+        best: the validation with the least error so far, else empty.
+        seconds: time spent in training.
+        freqlf_version: the version that made it.
+    """
+
+    preset: str
+    model_config: dict[str, Any]
+    recipe: dict[str, Any]
+    scenes: dict[str, list[str]]
+    step: int
+    model: State
+    ema: State
+    optimizer: dict[str, Any]
+    scaler: dict[str, Any] = field(default_factory=dict)
+    best: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+    freqlf_version: str = __version__
+
+
+def load_checkpoint(path: Path) -> Checkpoint:
+    """Read a checkpoint onto the CPU. Files of another format or with anything but plain values are refused."""
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except OSError as error:
+        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+    except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
+        raise FreqLFError(f"{path} is not a checkpoint of freqlf, or it is damaged") from error
+    if not isinstance(content, dict) or "freqlf_version" not in content:
+        raise FreqLFError(f"{path} is not a checkpoint of freqlf; give a last.pt or best.pt of a training run")
+    version, made_as = content["freqlf_version"], content.pop("format", None)
+    if made_as != FORMAT:
+        raise FreqLFError(
+            f"{path} has format {made_as} of freqlf {version}; freqlf {__version__} reads format {FORMAT}: "
+            "use that version, or train again"
+        )
+    odd = sorted(set(content) ^ {one.name for one in fields(Checkpoint)})
+    if odd:
+        raise FreqLFError(f"{path}, made by freqlf {version}, differs in {odd[0]!r} from checkpoints of {__version__}")
+    return Checkpoint(**content)
+
+
+def load_weights(path: Path, model_config: dict[str, Any] | None = None) -> State:
+    """The averaged weights of a checkpoint; with a `model_config`, only of a model like that."""
+    checkpoint = load_checkpoint(path)
+    if model_config is not None:
+        # Settings that came after the checkpoint have their defaults, which is what its model did.
+        found = config_to_dict(config_from_dict(checkpoint.model_config))
+        difference = first_difference(found, model_config)
+        if difference is not None:
+            name, old, new = difference
+            raise FreqLFError(f"{path} has weights of another model: {name} is {old} there and {new} here")
+    return checkpoint.ema
+
+
+def first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any] | None:
+    """Name and both values of the first entry that differs; lists and tuples are the same."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys((*old, *new)):
+            path = f"{name}.{key}" if name else str(key)
+            difference = first_difference(old.get(key, "missing"), new.get(key, "missing"), path)
+            if difference is not None:
+                return difference
+        return None
+    if isinstance(old, (list, tuple)) and isinstance(new, (list, tuple)) and len(old) == len(new):
+        parts = (first_difference(a, b, f"{name}[{i}]") for i, (a, b) in enumerate(zip(old, new, strict=True)))
+        return next((part for part in parts if part is not None), None)
+    return None if old == new else (name, old, new)

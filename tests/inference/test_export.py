@@ -1,0 +1,154 @@
+"""Graphs of small untrained models of both kinds, and of packaged weights, against PyTorch."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from freqlf.errors import FreqLFError
+from freqlf.inference.estimate import INTERVAL, Estimator, load_estimator
+from freqlf.inference.export import OUTPUTS, TOLERANCE_PX, Graph, check_graph, compare, export_graph, find_half_width
+from freqlf.models.aligned import AlignedFreqLF
+from freqlf.models.build import build_model
+from freqlf.models.config import PRESETS, EpiConfig, ModelConfig
+from freqlf.models.slope import SlopeOptions
+from freqlf.weights.calibration import Calibration
+from freqlf.weights.registry import WEIGHTS
+
+onnx = pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+CALIBRATION = Calibration(
+    kind="deviations", predicted_px=(0.05, 0.3, 1.0), gaussian=(1.0, 2.0), needed=((0.5, 1.5), (0.4, 1.0), (0.6, 1.1))
+)
+
+
+def shrink(config: ModelConfig) -> ModelConfig:
+    """All that a preset is made of, as small as it gets."""
+    if isinstance(config, EpiConfig):
+        return replace(config, rows=3, columns=3, channels=8, layers=1, modes=4, stream_channels=4)
+    passes = tuple(
+        replace(one, channels=8, layers=1, modes=4, stem_channels=8, dilations=one.dilations[:1])
+        for one in config.passes[-1:]
+    )
+    return replace(config, passes=passes)
+
+
+def make_estimator(preset: str, seed: int = 0, calibration: Calibration | None = None) -> Estimator:
+    """An untrained model; fewer steps of the slope field make a smaller graph."""
+    torch.manual_seed(seed)
+    model = build_model(shrink(PRESETS[preset])).eval()
+    if isinstance(model, AlignedFreqLF):
+        model.slope = SlopeOptions(scales=(8, 1), steps=(1, 1))
+    return Estimator(preset, model, calibration=calibration)
+
+
+@pytest.fixture(scope="module")
+def aligned() -> Graph:
+    return export_graph(make_estimator("freqlf-small"), views=5)
+
+
+def test_a_graph_for_any_size_is_right_at_other_sizes(aligned: Graph) -> None:
+    estimator = make_estimator("freqlf-small")
+    comparisons = check_graph(aligned, estimator) + compare(aligned, estimator, [(aligned.smallest_side_px, 150)])
+    assert len({(one.height, one.width) for one in comparisons}) == 3
+    for one in comparisons:
+        assert tuple(one.largest_px) == OUTPUTS
+        assert max(one.largest_px.values()) <= TOLERANCE_PX
+        assert all(one.usual_px[name] <= one.largest_px[name] for name in OUTPUTS)
+
+
+def test_a_graph_says_what_it_is(aligned: Graph) -> None:
+    model = onnx.load_from_string(aligned.content)
+    assert [value.name for value in model.graph.input] == ["horizontal", "vertical"]
+    assert [value.name for value in model.graph.output] == list(OUTPUTS)
+    for value in model.graph.input:
+        assert shape_of(value) == [1, 5, 3, "height", "width"]
+    for value in model.graph.output:
+        assert shape_of(value) == [1, "height", "width"]
+    assert model.opset_import[0].version == aligned.opset == 17
+    notes = {entry.key: entry.value for entry in model.metadata_props}
+    assert notes["model"] == "freqlf-small"
+    assert notes["smallest_side_px"] == "32"
+    assert "v increasing" in notes["inputs"]
+    assert "as predicted" in notes["interval"]
+
+
+def shape_of(value: object) -> list[int | str]:
+    return [one.dim_param or one.dim_value for one in value.type.tensor_type.shape.dim]
+
+
+def test_sizes_inside_the_graph_are_named(aligned: Graph) -> None:
+    """Otherwise ONNX Runtime takes long to load it."""
+    inside = onnx.load_from_string(aligned.content).graph.value_info
+    named = {name for value in inside for name in shape_of(value) if isinstance(name, str)}
+    assert {"height", "width", "floor(height/8)"} <= named
+    assert not any(name.startswith("unk__") for name in named)
+
+
+def test_another_model_does_not_pass(aligned: Graph) -> None:
+    with pytest.raises(FreqLFError, match=r"differs from the model's by up to .* nothing was written"):
+        check_graph(aligned, make_estimator("freqlf-small", seed=1))
+
+
+@pytest.mark.parametrize("preset", [name for name in PRESETS if name != "freqlf-small"])
+def test_every_preset_at_any_size_with_calibrated_intervals(preset: str) -> None:
+    estimator = make_estimator(preset, calibration=CALIBRATION)
+    for one in check_graph(export_graph(estimator, views=3, opset=20), estimator):
+        assert max(one.largest_px[name] for name in OUTPUTS[:3]) <= TOLERANCE_PX
+
+
+def test_one_size_may_be_small() -> None:
+    estimator = make_estimator("freqlf-small")
+    graph = export_graph(estimator, views=3, size=(24, 30), opset=16)
+    (comparison,) = check_graph(graph, estimator)
+    assert (comparison.height, comparison.width) == (24, 30)
+    (output, *_) = onnx.load_from_string(graph.content).graph.output
+    assert shape_of(output) == [1, 24, 30]
+
+
+def test_packaged_weights() -> None:
+    name = "freqlf-small"  # the smallest graph
+    estimator = load_estimator(name)
+    graph = export_graph(estimator, views=3, size=(40, 48))
+    (comparison,) = check_graph(graph, estimator)
+    assert max(comparison.largest_px.values()) <= TOLERANCE_PX  # intervals too: the calibration knows their level
+    notes = {entry.key: entry.value for entry in onnx.load_from_string(graph.content).metadata_props}
+    assert notes["licence"].startswith(WEIGHTS[name].licence)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["slope", *WEIGHTS])
+def test_all_packaged_weights_at_any_size(name: str) -> None:
+    estimator = load_estimator(name)
+    check_graph(export_graph(estimator), estimator)
+
+
+@pytest.mark.parametrize("calibration", [CALIBRATION, Calibration(kind="scale", needed=((0.3,),))])
+def test_the_graphs_interval_is_the_calibrations(calibration: Calibration) -> None:
+    deviation_px = np.geomspace(0.001, 30, 200).astype(np.float32)
+    expected_px = calibration.half_width_px(deviation_px, INTERVAL)
+    found_px = find_half_width(calibration, torch.from_numpy(deviation_px)).numpy()
+    # Between the levels of a table the graph is an approximation; the packaged ones have the level itself.
+    np.testing.assert_allclose(found_px, expected_px, rtol=0.02 if calibration is CALIBRATION else 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({"views": 4}, "odd"),
+        ({"opset": 12}, "16 to 20"),
+        ({"size": (4, 60)}, "at least 8"),
+    ],
+)
+def test_refusals(arguments: dict, complaint: str) -> None:
+    with pytest.raises(FreqLFError, match=complaint):
+        export_graph(load_estimator("slope"), **arguments)
+
+
+def test_windows_need_a_size() -> None:
+    config = EpiConfig(rows=5, columns=5, channels=4, layers=1, modes=2, field="window", reference_px=16)
+    estimator = Estimator("windows", build_model(config).eval())
+    with pytest.raises(FreqLFError, match="give --size"):
+        export_graph(estimator, views=5)

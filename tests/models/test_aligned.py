@@ -1,0 +1,142 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from freqlf.lightfield import LightField
+from freqlf.models.aligned import split_surfaces
+from freqlf.models.build import build_model
+from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig, without
+from freqlf.models.mixture import Mixture
+
+ALIGNED = [name for name, config in PRESETS.items() if isinstance(config, AlignedConfig)]
+TINY = AlignedConfig(
+    lines=STAR_LINES,
+    passes=(
+        PassConfig(channels=16, layers=1, modes=4, stem_channels=16, windows_px=(11,)),
+        PassConfig(channels=16, layers=2, modes=4, stem_channels=16, windows_px=(7,), relative_px=(-0.2, 0.2)),
+    ),
+    reference_px=32,
+)
+
+
+def build(config: AlignedConfig, seed: int = 0) -> torch.nn.Module:
+    torch.manual_seed(seed)
+    return build_model(config)
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_presets_run_on_any_number_of_views(plane_stacks, name: str) -> None:
+    model = build(PRESETS[name])
+    for rows, columns in ((3, 3), (5, 5), (9, 7)):
+        stacks = plane_stacks(0.5, rows=rows, columns=columns)
+        with torch.inference_mode():
+            mixtures = model.forward_passes({line: stacks[line] for line in model.lines})
+        assert len(mixtures) == len(PRESETS[name].passes)
+        for mixture in mixtures:
+            assert mixture.means.shape == (1, PRESETS[name].components, 32, 40)
+            assert mixture.mean().isfinite().all()
+        # An untrained model starts from the slope field: it already knows this plane.
+        assert (mixtures[0].local_mean() - 0.5)[..., 8:-8, 8:-8].abs().median() < 0.1
+
+
+@pytest.mark.parametrize(("name", "count"), [("freqlf-small", 2_398_372), ("freqlf-plus-small", 2_406_628)])
+def test_parameters(name: str, count: int) -> None:
+    config = PRESETS[name]
+    assert isinstance(config, AlignedConfig)
+    total = 0
+    for one in config.passes:
+        C, h, K = one.channels, one.stem_channels, config.components
+        N = 2 + 2 * len(one.windows_px)
+        shared = (2 * N + 5 + len(one.relative_px) + 1) * one.shared_channels
+        inputs = 7 + N + 2 * len(config.lines) * one.shared_channels
+        total += shared + inputs * h + h + 9 * h * C + C  # encoder
+        total += C * (C // 8) + C // 8 + (C // 8) * C + C  # squeeze and excitation
+        total += one.layers * (2 * C * C * one.modes**2 + 10 * C * C + C)  # hybrid layers
+        total += (C + 2) * C + C + C * C + C + C * 3 * K + 3 * K  # decoder
+    assert total == count
+    assert sum(parameter.numel() for parameter in build(config).parameters()) == count
+
+
+@pytest.mark.parametrize("component", [None, "fourier", "local", "squeeze", "probabilistic"])
+def test_every_parameter_of_every_ablation_learns(plane_stacks, component: str | None) -> None:
+    model = build(TINY if component is None else without(TINY, component))
+    stacks = plane_stacks(0.5)
+    target = torch.full((1, 32, 40), 0.6)
+    sum(-mixture.log_prob(target).mean() for mixture in model.forward_passes(stacks)).backward()
+    for name, parameter in model.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.isfinite().all(), name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+@pytest.mark.parametrize("component", [None, "fourier", "local", "squeeze", "probabilistic"])
+def test_overfits_one_crop(plane_stacks, component: str | None) -> None:
+    """A wavy surface that the light field does not show: only the network's own layers can produce it."""
+    model = build(TINY if component is None else without(TINY, component))
+    stacks = plane_stacks(0.5, height=64, width=64)
+    y, x = torch.linspace(0, 3, 64)[:, None], torch.linspace(0, 3, 64)[None, :]
+    target = (0.5 + 0.1 * torch.sin(2 * x + y))[None]
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(400):
+        error = (model(stacks).mean() - target).square().mean()
+        if error < 1e-3:
+            break
+        optimizer.zero_grad()
+        error.backward()
+        optimizer.step()
+    assert error < 1e-3
+
+
+@pytest.mark.parametrize("name", ALIGNED)
+def test_activations_keep_their_scale_at_the_start(plane_stacks, name: str) -> None:
+    scales: dict[str, float] = {}
+    model = build(PRESETS[name])
+    for path, module in model.named_modules():
+        if path.endswith(("encoder", *(f"layers.{index}" for index in range(9)))):
+            module.register_forward_hook(lambda _, __, output, path=path: scales.update({path: output.std().item()}))
+    stacks = plane_stacks(0.5, height=48, width=48)
+    noise = {line: 0.05 * torch.randn(stack.shape) for line, stack in stacks.items()}
+    model({line: stack + noise[line] for line, stack in stacks.items()})
+    assert len(scales) == sum(one.layers + 1 for one in PRESETS[name].passes)
+    assert all(0.3 < scale < 3 for scale in scales.values()), scales
+
+
+@pytest.mark.parametrize("shear_px", [-1.0, 0.5])
+def test_shear_of_the_light_field_shears_the_estimate(render_plane, stacks_of, shear_px: float) -> None:
+    light_field = LightField.from_array(render_plane(0.3, rows=9, columns=9, height=96, width=96))
+    model = build(TINY)
+    with torch.inference_mode():
+        before = model(stacks_of(light_field)).mean()[..., 24:-24, 24:-24]
+        after = model(stacks_of(light_field.sheared(shear_px))).mean()[..., 24:-24, 24:-24]
+    assert (after - before - shear_px).abs().max() < 0.02
+
+
+def test_queries_agree_with_the_grid(plane_stacks) -> None:
+    model, stacks = build(TINY), plane_stacks(0.5)
+    corners = torch.tensor([[[-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 1.0]]])
+    with torch.inference_mode():
+        grid, queried = model(stacks).mean(), model(stacks, corners).mean()
+    assert torch.allclose(queried[0], grid[0, [0, 0, -1, -1], [0, -1, 0, -1]], atol=1e-5)
+
+
+def test_batches_are_independent(plane_stacks) -> None:
+    model = build(replace(TINY, field="index", reference_px=None))
+    one, two = plane_stacks(0.5), plane_stacks(-0.7)
+    with torch.inference_mode():
+        together = model({line: torch.cat((one[line], two[line])) for line in one}).mean()
+        assert torch.allclose(together[:1], model(one).mean(), atol=1e-4)
+        assert torch.allclose(together[1:], model(two).mean(), atol=1e-4)
+
+
+def test_surfaces_are_told_apart() -> None:
+    def mixture(weights: list[float], means: list[float]) -> Mixture:
+        shape = (1, len(means), 1, 1)
+        logits, centres = torch.tensor(weights).log().view(shape), torch.tensor(means).view(shape)
+        return Mixture(logits, centres, torch.full(shape, 0.1))
+
+    estimate, alternative = split_surfaces(mixture([0.4, 0.2, 0.4], [0.0, 0.1, 2.0]))
+    assert estimate.item() == pytest.approx(0.1 / 3, abs=1e-5)
+    assert alternative.item() == pytest.approx(2.0, abs=0.02)
+    estimate, alternative = split_surfaces(mixture([0.5, 0.5], [1.0, 1.1]))
+    assert estimate.item() == alternative.item() == pytest.approx(1.05)
