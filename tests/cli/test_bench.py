@@ -3,31 +3,35 @@ from pathlib import Path
 
 import pytest
 
+from freqlf.cli.bench import choose_repeats
 from freqlf.cli.main import main
 
 
 def test_times_and_memory_are_printed_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     flags = ["--presets", "freqlf-small", "--sizes", "48", "--memory-presets", "freqlf", "--repeats", "1"]
     assert main(["bench", *flags, "--threads", "1", "--out", str(tmp_path / "out")]) == 0
-    printed = capsys.readouterr().out
-    assert "times faster" in printed
-    assert "memory 2 of 3: freqlf-small, 48 x 48, in one piece: measured in" in printed
+    assert "times faster" in capsys.readouterr().out
     report = json.loads((tmp_path / "out" / "bench.json").read_text())
-    (timing,) = report["presets"]
-    assert (timing["preset"], timing["size_px"], timing["repeats"]) == ("freqlf-small", 48, 1)
+    tiled, whole, memory_only = report["costs"]
+    assert [(cost["model"], cost["size_px"], cost["whole"], len(cost["seconds"])) for cost in report["costs"]] == [
+        ("freqlf-small", 48, False, 1),
+        ("freqlf-small", 48, True, 1),
+        ("freqlf", 48, False, 0),
+    ]
     assert report["spectral"]["speedup"] > 0
     assert report["provenance"]["command"] == "bench"
     assert report["provenance"]["threads"] == 1
-    assert [(row["preset"], row["size_px"], row["whole"]) for row in report["peaks"]] == [
-        ("freqlf-small", 48, False),
-        ("freqlf-small", 48, True),
-        ("freqlf", 48, False),
-    ]
     rows = [line for line in (tmp_path / "out" / "tables.md").read_text().splitlines() if line.startswith("| freqlf")]
-    assert rows[0].startswith(f"| freqlf-small | 48 x 48 | {timing['tiled_s']:.2f} | {timing['whole_s']:.2f} | ")
+    assert rows[0].startswith(f"| freqlf-small | 48 x 48 | {tiled['best_s']:.2f} | {whole['best_s']:.2f} | ")
     assert rows[1].startswith("| freqlf | 48 x 48 | - | - | - | - | ")
-    assert rows[1].endswith(f" {report['peaks'][2]['peak_mb']:.0f} | - |")
+    assert rows[1].endswith(f" {memory_only['process_mb']:.0f} | - |")
     assert len(rows) == 2
+
+
+def test_large_images_are_measured_less_often() -> None:
+    assert [choose_repeats(5, size_px) for size_px in (64, 512, 768, 1024, 4096)] == [5, 5, 2, 2, 2]
+    assert choose_repeats(16, 1024) == 4
+    assert choose_repeats(1, 1024) == 1
 
 
 @pytest.mark.parametrize(

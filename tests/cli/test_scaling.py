@@ -13,13 +13,13 @@ def test_two_sizes_in_tiles_and_in_one_piece(tmp_path, capsys) -> None:
     assert "FreqLF+ (paper, A100 GPU)" in printed
     assert "other hardware" in printed
     report = json.loads((tmp_path / "out" / "scaling.json").read_text())
-    assert list(report["models"]) == ["slope, in tiles", "slope, in one piece"]
-    for model in report["models"].values():
-        assert list(model["sizes"]) == ["32", "64"]
-        for cost in model["sizes"].values():
-            assert len(cost["seconds"]) == 2
-            assert f"{cost['mean_s']:.3f} ±" in printed
-    assert report["protocol"]["repeats"] == 2
+    assert list(report["exponents"]) == ["slope, in tiles", "slope, in one piece"]
+    assert [(cost["size_px"], cost["whole"]) for cost in report["costs"]] == [
+        *((32, False), (32, True), (64, False), (64, True))
+    ]
+    for cost in report["costs"]:
+        assert len(cost["seconds"]) == 2
+        assert f"{cost['mean_s']:.3f} ±" in printed
     assert "untrained" in report["protocol"]["weights"]
     assert report["provenance"]["threads"] == 1
     assert report["published_on_other_hardware"]["FreqLF"]["seconds"][0] == 0.312

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from freqlf.inference.memory import default_limit_bytes, free_memory_bytes, held_memory_mb, peak_memory_mb
-from freqlf.studies.benchmark import run_in_fresh_process
+from freqlf.studies.cost.process import run_in_fresh_process
 
 
 def hold_and_drop(megabytes: int) -> tuple[float, float, float]:

@@ -16,7 +16,8 @@ def run() -> None:
     from freqlf.models.build import build_model
     from freqlf.models.complexity import count_multiply_adds, count_parameters, measure_local_reach_px
     from freqlf.models.config import PRESETS
-    from freqlf.studies.benchmark import random_stacks
+    from freqlf.models.views import read_stacks
+    from freqlf.studies.cost.measurement import random_light_field
 
     table = Table()
     table.add_column("preset")
@@ -26,7 +27,7 @@ def run() -> None:
         table.add_column(heading)
     for name, config in PRESETS.items():
         model = build_model(config)
-        multiply_adds = count_multiply_adds(model, random_stacks(model.lines, SIZE_PX))
+        multiply_adds = count_multiply_adds(model, read_stacks(random_light_field(model.lines, SIZE_PX), model.lines))
         reach_px = measure_local_reach_px(model)
         table.add_row(
             name,

@@ -1,8 +1,8 @@
 import pytest
 
-from freqlf.lightfield import LightField
-from freqlf.studies.benchmark import random_light_field
-from freqlf.studies.scaling import Cost, Growth, fit_exponent, make_tables, measure_cost, read_published
+from freqlf.studies.cost.growth import Growth, fit_exponent, group_by_model, read_published
+from freqlf.studies.cost.measurement import Cost
+from freqlf.studies.cost.tables import tabulate_growth
 
 
 def test_exponents_of_known_powers() -> None:
@@ -17,24 +17,23 @@ def test_no_exponent_without_a_line() -> None:
     assert fit_exponent([256, 512], [0.0, 1.0]) is None
 
 
-def test_there_are_only_the_views_that_a_model_needs() -> None:
-    light_field = random_light_field(("horizontal", "vertical"), 32)
-    assert isinstance(light_field, LightField)
-    views = [(u, v) for u in range(9) for v in range(9) if light_field.has_view(u, v)]
-    assert len(views) == 17
-    assert light_field.view(4, 0).shape == (32, 32, 3)
+def test_costs_are_grouped_by_model_and_way() -> None:
+    ways = [("a", 32, False), ("a", 32, True), ("b", 32, False), ("a", 64, False)]
+    growths = group_by_model(Cost(*way, (1.0,), 10.0) for way in ways)
+    assert {growth.name: list(growth.costs) for growth in growths} == {
+        "a, in tiles": [32, 64],
+        "a, in one piece": [32],
+        "b, in tiles": [32],
+    }
 
 
-def test_every_repeat_is_kept() -> None:
-    cost = measure_cost("slope", 40, repeats=2)
-    assert len(cost.seconds) == 2
-    assert min(cost.seconds) <= cost.mean_s <= max(cost.seconds)
-    assert cost.deviation_s == pytest.approx(abs(cost.seconds[0] - cost.seconds[1]) / 2)
+def mine(*costs: tuple[int, tuple[float, ...], float]) -> Growth:
+    return Growth("mine", {size_px: Cost("mine", size_px, False, seconds, peak) for size_px, seconds, peak in costs})
 
 
 def test_tables_hold_the_papers_numbers_below_a_line() -> None:
-    ours = Growth("mine", {256: Cost((1.0, 3.0), 10.0), 512: Cost((8.0, 8.0), 80.0)})
-    time, memory = make_tables([ours], 2, "an abacus")
+    time, memory = tabulate_growth([mine((256, (1.0, 3.0), 10.0), (512, (8.0, 8.0), 80.0))], "an abacus")
+    assert time.title.endswith("mean of 2")
     assert time.headings == ("model", "256 x 256", "512 x 512", "exponent")
     assert time.rows == (("mine", "2.000 ± 1.000", "8.000 ± 0.000", "1.00"),)
     assert time.summary[0] == ("FreqLF (paper, A100 GPU)", "0.312", "1.367", "1.06")
@@ -47,7 +46,7 @@ def test_tables_hold_the_papers_numbers_below_a_line() -> None:
 
 
 def test_sizes_that_the_paper_has_not_are_left_empty() -> None:
-    time, _ = make_tables([Growth("mine", {300: Cost((1.0,), 10.0)})], 1, "an abacus")
+    time, _ = tabulate_growth([mine((300, (1.0,), 10.0))], "an abacus")
     assert time.rows == (("mine", "1.000", "-"),)
     assert [row[1] for row in time.summary] == ["-", "-"]
     assert [list(growth.costs) for growth in read_published()] == [[256, 512, 768, 1024]] * 2

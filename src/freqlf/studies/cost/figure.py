@@ -1,4 +1,4 @@
-"""Time and memory by the number of pixels."""
+"""Time and memory by the number of pixels, as a plot."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,16 +7,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from freqlf.outputs.canvas import PAGE_INCHES, label, paper_style
-from freqlf.studies.scaling import Cost, Growth
+from freqlf.studies.cost.growth import Growth
+from freqlf.studies.cost.measurement import Cost
 
 
-def draw_scaling(measured: Sequence[Growth], published: Sequence[Growth]) -> Figure:
+def draw_growth(measured: Sequence[Growth], published: Sequence[Growth]) -> Figure:
     """Both axes logarithmic, so that a power of N is a line; dashed: published, of other hardware."""
     rows = -(-(len(measured) + len(published)) // 2)
     with paper_style():
         figure = Figure(figsize=(PAGE_INCHES, 2.5 + 0.13 * rows), layout="constrained")
         time_axes, memory_axes = figure.subplots(1, 2)
-        _draw_panel(time_axes, measured, published, lambda cost: cost.mean_s)
+        _draw_panel(time_axes, measured, published, lambda cost: cost.mean_s or 0.0)
         _draw_panel(memory_axes, measured, published, lambda cost: cost.peak_mb)
         label(time_axes, "time", "pixels N", "seconds")
         label(memory_axes, "peak memory", "pixels N", "MB")

@@ -1,0 +1,182 @@
+"""Time and memory of one estimate, beside what the machine itself can do.
+
+Times on a shared machine wander, so the estimates take turns with a large matrix product: the ratio counts.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from freqlf.inference.estimate import Estimator
+from freqlf.inference.memory import held_memory_mb, peak_memory_mb
+from freqlf.lightfield import LightField
+from freqlf.models.build import build_model
+from freqlf.models.complexity import count_multiply_adds
+from freqlf.models.config import find_preset
+from freqlf.models.spectral import SpectralConv2d
+from freqlf.models.views import read_stacks
+from freqlf.provenance import describe_run
+from freqlf.studies.cost.process import run_in_fresh_process
+from freqlf.weights.load import SLOPE
+
+VIEWS = 9
+# What protocols say about every measurement.
+PROTOCOL = {
+    "warm_up": 1,
+    "weights": "untrained: the cost does not depend on them",
+    "time": "of the model, without reading the views, in seconds",
+    "memory": "peak_mb: on CUDA the most that was allocated there; else the process's peak above Python, torch and "
+    "the weights, with the views in it; process_mb: the process's whole peak",
+    "process": "a fresh one for every model and size",
+}
+_GEMM_SIZE = 2048
+_COUNTED_PX = 128  # multiply-adds are counted on a small image; they grow with the number of pixels
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one estimate takes.
+
+    Attributes:
+        model: a preset, or "slope".
+        size_px: side of the square image.
+        whole: computed in one piece, not in the tiles that the estimator chooses.
+        seconds: of each repeat, after one to warm up; without reading the views.
+        peak_mb: on CUDA, the most that was allocated there, weights and views included; else the process's peak
+            above what Python, torch and the weights take.
+        process_mb: the process's peak, Python, torch and weights included.
+        multiply_adds: of the network's convolutions and matrix products; 0 if there is no network.
+        gemm_gflops: 10^9 operations per second of a large matrix product, measured in turns with the estimates.
+    """
+
+    model: str
+    size_px: int
+    whole: bool
+    seconds: tuple[float, ...]
+    peak_mb: float
+    process_mb: float | None = None
+    multiply_adds: int = 0
+    gemm_gflops: float | None = None
+
+    @property
+    def mean_s(self) -> float | None:
+        """The mean over the repeats; None if there were none."""
+        return float(np.mean(self.seconds)) if self.seconds else None
+
+    @property
+    def deviation_s(self) -> float | None:
+        """The standard deviation of the repeats."""
+        return float(np.std(self.seconds)) if self.seconds else None
+
+    @property
+    def best_s(self) -> float | None:
+        """The shortest repeat."""
+        return min(self.seconds, default=None)
+
+    @property
+    def gflops(self) -> float | None:
+        """10^9 operations per second of the best repeat, over all of its time, pointwise passes included."""
+        return None if self.best_s is None or not self.multiply_adds else 2e-9 * self.multiply_adds / self.best_s
+
+    @property
+    def share_of_gemm(self) -> float | None:
+        """The achieved rate as a share of the matrix product's."""
+        return None if self.gflops is None or self.gemm_gflops is None else self.gflops / self.gemm_gflops
+
+    def values(self) -> dict[str, object]:
+        """Everything, for JSON."""
+        derived = ("mean_s", "deviation_s", "best_s", "gflops", "share_of_gemm")
+        return vars(self) | {name: getattr(self, name) for name in derived}
+
+
+def measure_cost(model: str, size_px: int, repeats: int, *, whole: bool = False, device: str = "cpu") -> Cost:
+    """In a fresh process: one estimate to warm up, whose peak memory is measured, and `repeats` that are timed.
+
+    model: a preset, with untrained weights, or "slope": the cost depends neither on the weights nor on the picture.
+    """
+    return run_in_fresh_process(_measure_here, model, size_px, repeats, whole, device)
+
+
+def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: str) -> Cost:
+    network = None if model == SLOPE else build_model(find_preset(model)).eval().to(device)
+    estimator = Estimator(model, network)
+    lines = estimator.lines
+    estimator(random_light_field(lines, 32))  # loads the kernels' libraries
+    is_cuda = torch.device(device).type == "cuda"
+    before_mb = held_memory_mb()
+    if is_cuda:
+        torch.cuda.reset_peak_memory_stats()
+    light_field = random_light_field(lines, size_px)
+    tile_px = size_px if whole else None
+    estimator(light_field, tile_px)
+    process_mb = peak_memory_mb()
+    peak_mb = torch.cuda.max_memory_allocated() / 1e6 if is_cuda else process_mb - before_mb
+    seconds, gemm_s = [], []
+    factor = torch.randn(_GEMM_SIZE, _GEMM_SIZE, device=device)
+    for _ in range(repeats):
+        seconds.append(estimator(light_field, tile_px).seconds)
+        gemm_s.append(best_times({"gemm": lambda: (factor @ factor)[0, 0].item()}, 2)["gemm"])
+    gemm_gflops = 2e-9 * _GEMM_SIZE**3 / min(gemm_s) if gemm_s else None
+    multiply_adds = 0
+    if network is not None and repeats:
+        stacks = read_stacks(random_light_field(lines, _COUNTED_PX), lines)
+        stacks = {line: stack.to(device) for line, stack in stacks.items()}
+        multiply_adds = round(count_multiply_adds(network, stacks) * (size_px / _COUNTED_PX) ** 2)
+    return Cost(model, size_px, whole, tuple(seconds), peak_mb, process_mb, multiply_adds, gemm_gflops)
+
+
+@dataclass(frozen=True)
+class SpectralTiming:
+    """The Fourier branch by truncated transforms against the same by FFTs, in seconds."""
+
+    channels: int
+    size_px: int
+    truncated_s: float
+    fft_s: float
+
+    @property
+    def speedup(self) -> float:
+        """How many times faster the truncated transforms are."""
+        return self.fft_s / self.truncated_s
+
+
+def time_spectral(channels: int, size_px: int, repeats: int) -> SpectralTiming:
+    """Compare the two ways through the Fourier branch."""
+    layer = SpectralConv2d(channels)
+    field = torch.randn(1, channels, size_px, size_px)
+    fast = field.contiguous(memory_format=torch.channels_last)  # each path gets the layout it likes
+    times = best_times({"truncated": lambda: layer(fast), "fft": lambda: layer.forward_fft(field)}, repeats)
+    return SpectralTiming(channels, size_px, times["truncated"], times["fft"])
+
+
+def best_times(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
+    """Best of `repeats` times of each call in seconds, after one to warm up; the calls take turns."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    with torch.inference_mode():
+        for turn in range(repeats + 1):
+            for name, call in calls.items():
+                start = time.perf_counter()
+                call()
+                if turn > 0:
+                    times[name].append(time.perf_counter() - start)
+    return {name: min(values) for name, values in times.items()}
+
+
+def random_light_field(lines: Sequence[str], size_px: int) -> LightField:
+    """9 x 9 views of noise, of which there are those on the lines."""
+    generator = np.random.default_rng(0)
+    grid = LightField(VIEWS, VIEWS, {})
+    views = {view for line in lines for view in grid.line(line)}
+    pixels = {view: generator.integers(0, 256, (size_px, size_px, 3), np.uint8) for view in sorted(views)}
+    return LightField(VIEWS, VIEWS, pixels)
+
+
+def describe_hardware(device: str = "cpu") -> str:
+    """What computes, and with how many threads."""
+    if device == "cuda":
+        return str(torch.cuda.get_device_name())
+    threads = torch.get_num_threads()
+    return f"{describe_run()['cpu']}, {threads} thread{'s' if threads > 1 else ''}"
