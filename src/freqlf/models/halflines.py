@@ -8,7 +8,7 @@ disparities gives the same residuals.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +16,10 @@ from torch import Tensor
 
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES
+from freqlf.models.kernels import can_fuse
+
+if TYPE_CHECKING:
+    from freqlf.models.kernels.packing import PackedViews
 
 # A pixel's centre may lie so far outside of a view and still be compared with the view's border.
 _BORDER_PX = 0.5
@@ -87,7 +91,7 @@ class HalfLines:
         first_stack = stacks[lines[0]]
         return cls(
             centre=first_stack[:, first_stack.shape[1] // 2],
-            views=torch.cat(parts, dim=1),
+            views=_join(parts),
             offsets=tuple(offsets),
             slices=tuple(slices),
             directions=tuple(directions),
@@ -138,6 +142,10 @@ class HalfLines:
 
     def costs(self, disparity_px: Tensor) -> Tensor:
         """Mean absolute residual of each half-line over the views that show a pixel, (B, half-lines, H, W)."""
+        if can_fuse(disparity_px, self.views):
+            from freqlf.models.kernels.costs import measure_costs
+
+            return measure_costs(self.packed(), disparity_px)
         return average_parts(
             [
                 (values.abs_().mean(dim=2).sum(dim=1), visible.sum(dim=1))
@@ -162,6 +170,12 @@ class HalfLines:
             numerators.append((values.mul_(weight).sum(dim=1) * gradient).sum(dim=1))
             denominators.append((weight.mul_(steps).sum(dim=1) * gradient.square()).sum(dim=1))
         return torch.stack(numerators, dim=1), torch.stack(denominators, dim=1)
+
+    def packed(self) -> "PackedViews":
+        """As the compiled loops read them; without a copy of views that have their memory layout."""
+        from freqlf.models.kernels.packing import pack
+
+        return pack(self.views, self.offsets, self.slices, self.centre, self.origin)
 
     def _warped(self, part: slice, disparity_px: Tensor) -> Tensor:
         """Some views, sampled where the centre's pixels are seen in them, (B, views, 3, H, W).
@@ -219,6 +233,15 @@ class HalfLines:
         device = self.centre.device
         y = torch.arange(self.origin[0], self.origin[0] + height, device=device).unsqueeze(1)
         return y, torch.arange(self.origin[1], self.origin[1] + width, device=device).unsqueeze(0)
+
+
+def _join(parts: Sequence[Tensor]) -> Tensor:
+    """Views (B, ., 3, H, W) side by side; on a CPU in the memory layout of the compiled loops."""
+    if not can_fuse(*parts):
+        return torch.cat(list(parts), dim=1)
+    from freqlf.models.kernels.packing import join
+
+    return join(parts)
 
 
 def average_parts(parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:

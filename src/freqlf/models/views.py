@@ -11,6 +11,7 @@ from torch import Tensor
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LightField
 from freqlf.models.halflines import HalfLines
+from freqlf.models.kernels.packing import new_views
 from freqlf.threads import count_cores
 
 
@@ -34,7 +35,7 @@ def read_half_lines(light_field: LightField, lines: Sequence[str], *, forget: bo
     # Stacks of no pixels tell where each view has its place.
     empty = {line: torch.empty(1, len(light_field.line(line)), 3, 0, 0) for line in lines}
     layout = HalfLines.from_stacks(empty, lines)
-    centre, views = torch.empty(1, 3, *size), torch.empty(1, len(layout.offsets), 3, *size)
+    centre, views = torch.empty(1, 3, *size), new_views(1, len(layout.offsets), *size)
     u, v = light_field.centre
     places = [((u + du, v + dv), views[0, i]) for i, (du, dv) in enumerate(layout.offsets)]
     _copy_views(light_field, [(light_field.centre, centre[0]), *places], forget)

@@ -1,0 +1,15 @@
+"""Fused loops for CPUs, compiled by Numba: what a GPU does with tensors, a CPU does row by row in its caches.
+
+The tensor code beside this package is the reference, and what runs on other devices. Compiled loops are kept on disk;
+Numba notices a change of the file that a loop is in, not of those that it calls, so remove `__pycache__` after one.
+"""
+
+import torch
+from torch import Tensor
+
+
+def can_fuse(*tensors: Tensor) -> bool:
+    """Whether compiled loops can stand in: float32 on a CPU, and numbers rather than a graph being recorded."""
+    if torch.jit.is_tracing() or torch.compiler.is_compiling():
+        return False
+    return all(one.device.type == "cpu" and one.dtype == torch.float32 for one in tensors)
