@@ -16,9 +16,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(BIN)/freqlf demo --out demo --overwrite
 
-# One thread per worker: the tests run side by side, on as many cores as there are.
+# One thread per worker: the tests run side by side, on as many cores as there are; those with a browser share it.
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not slow"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,12 +1,13 @@
 """Fixtures for all tests: small light fields with known disparity, and the benchmark where it is at hand."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browsing import launch_browser, watch_errors
 from hypothesis import settings
 from numpy.typing import NDArray
 
@@ -112,3 +113,32 @@ def scene() -> SyntheticScene:
 def array(scene) -> np.ndarray:
     """The same as [u, v, y, x, c] of uint8."""
     return np.stack([[scene.views[u, v] for v in range(5)] for u in range(5)])
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium without a window, one for all tests of a process."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
+    with playwright.sync_playwright() as running:
+        chromium = launch_browser(running)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an address and waits until the page is ready; errors on any such page fail the test."""
+    opened: list[tuple[Any, list[str]]] = []
+
+    def open_address(address: str, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1200, "height": 900}, **options)
+        page = context.new_page()
+        opened.append((context, watch_errors(page)))
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]", timeout=60000)
+        return page
+
+    yield open_address
+    for context, _ in opened:
+        context.close()
+    assert [error for _, errors in opened for error in errors] == []

@@ -33,7 +33,7 @@ CAMERA = Parameters(
     disp_max_px=1.0,
 )
 MAPS = {"disparity.pfm", "disparity.png", "disparity.npy", "estimate.json"}
-PREVIEWS = {"centre-view.png", "disparity-preview.png"}
+PREVIEWS = {"centre-view.png", "disparity-preview.png", "views.webp"}
 UNCERTAINTY = {"deviation.pfm", "lower.pfm", "upper.pfm"}
 FEW = OutputOptions(previews=False)
 

@@ -29,7 +29,9 @@ from freqlf.outputs.canvas import save_figure
 from freqlf.outputs.pointcloud import PointCloud, PointFilter, build_point_cloud, compute_depth_mm
 from freqlf.outputs.previews import preview_deviation, preview_disparity
 from freqlf.outputs.refocus import present_views, refocus, render_all_in_focus
-from freqlf.outputs.viewer.page import PAGE
+from freqlf.outputs.smallviews import shrink_views, write_small_views
+from freqlf.outputs.viewer.estimates import VIEWS
+from freqlf.outputs.viewer.page import COMPARISON, PAGE
 from freqlf.provenance import describe_run
 from freqlf.weights.calibration import Calibration
 
@@ -49,6 +51,7 @@ CONTENTS = {
     "depth.pfm": "depth along the optical axis, mm; infinite where the disparity is beyond infinity",
     "pointcloud.ply": "coloured points in the central camera's frame, mm; x right, y down, z into the scene",
     "centre-view.png": "the view that the maps belong to",
+    VIEWS: "views on the lines through the centre, small and side by side, for `freqlf view`",
     "disparity-preview.png": "the disparity in colours, to look at",
     "deviation-preview.png": "its standard deviation in colours, to look at",
     "refocused.png": "all views averaged, sharp at one disparity",
@@ -62,7 +65,7 @@ class OutputOptions:
     """What is written beside the maps.
 
     Attributes:
-        previews: colour pictures of the maps, and the central view.
+        previews: colour pictures of the maps, the central view, and small ones of others.
         points: which pixels become points; None for no point cloud. Points need camera parameters.
         refocus_px: disparity at which `refocused.png` is sharp; None for no such picture.
         all_in_focus: whether to write `all-in-focus.png`.
@@ -104,12 +107,16 @@ def write_estimate(
             view = light_field.centre_view()
             cloud = build_point_cloud(estimate.disparity_px, view, parameters, estimate.deviation_px, options.points)
         writers = _prepare_files(estimate, light_field, parameters, cloud, options)
+        views = shrink_views(light_field) if options.previews else None
+        if views is not None:
+            writers[VIEWS] = partial(write_small_views, views=views)
         files = {name: meaning for name, meaning in CONTENTS.items() if name in writers or name == RECORD}
         files |= {name: f"{files[name]}, {_origin(estimate)}" for name in ("lower.pfm", "upper.pfm") if name in files}
         with _naming(directory):
             for name, write in writers.items():
                 write(folder / name)
             record = _describe(estimate, light_field, parameters, cloud, options)
+            record["small_views"] = None if views is None else views.describe()
             record |= {"output_seconds": time.perf_counter() - start, "files": files, **(facts or {})}
             write_json(folder / RECORD, describe_run(**record))
         stale = _find_stale(directory, set(files))
@@ -231,7 +238,7 @@ def _find_stale(directory: Path, written: set[str]) -> list[Path]:
     """Files of an earlier estimate that this one does not replace: old points beside a new map would mislead."""
     if not (directory / RECORD).is_file():
         return []  # no estimate was here, so the files are somebody else's
-    return [directory / name for name in (*CONTENTS, PAGE) if name not in written]
+    return [directory / name for name in (*CONTENTS, PAGE, COMPARISON) if name not in written]
 
 
 @contextmanager

@@ -1,149 +1,107 @@
-"""The folder of an estimate as one HTML page: maps with their values, and points to turn in space.
+"""The folder of an estimate as one HTML page: maps with their values, the light field itself, and points in space.
 
-Everything is in the page itself, data included as base64; it needs no network, no server and no other file.
+Everything is in the page, data included; it needs no network, no server and no other file. Its parts are in `assets`.
 """
 
-import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
-import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
-from freqlf.errors import FreqLFError
-from freqlf.io.image import read_image
-from freqlf.io.pfm import read_pfm
-from freqlf.io.ply import read_ply
 from freqlf.outputs.canvas import DISPARITY_COLOURS, ERROR_COLOURS
+from freqlf.outputs.viewer.estimates import DISPARITY, EstimateFolder, Truth
+from freqlf.outputs.viewer.payload import encode, pack_colours, pack_map, pack_mask, pack_picture
 
 PAGE = "view.html"  # its name in the folder of the estimate
-RECORD = "estimate.json"
-MAPS = ("disparity", "deviation", "lower", "upper", "depth")  # files *.pfm; only the first must be there
+COMPARISON = "compare.html"  # likewise, of a page with two maps
+SCRIPTS = ("dom", "state", "payload", "gestures", "maps", "lightfield", "epi", "points", "compare", "downloads", "main")
+_DIFFERENCE_COLOURS = "RdBu_r"
 _OUTLIERS_PERCENT = 0.5  # of the pixels, at either end, do not stretch the colours
 
 
 @dataclass(frozen=True)
-class Cloud:
-    """Points (N, 3) in mm and their colours (N, 3); `pixel` is the width of a pixel at a distance of 1."""
+class ScoreTable:
+    """What there is to say about an estimate whose truth is known: names and values, as text."""
 
-    points_mm: NDArray[np.float32]
-    colours: NDArray[np.uint8]
-    pixel: float
-
-
-@dataclass(frozen=True)
-class EstimateFolder:
-    """What `freqlf estimate` left in a folder.
-
-    Attributes:
-        name: of the light field.
-        record: estimate.json.
-        maps: those of `MAPS` that there are, (H, W); px per view step, depth in mm.
-        view: the central view (H, W, 3), or None.
-        cloud: the point cloud, or None.
-    """
-
-    name: str
-    record: dict[str, Any]
-    maps: dict[str, NDArray[np.float32]]
-    view: NDArray[np.uint8] | None
-    cloud: Cloud | None
+    caption: str
+    rows: Sequence[tuple[str, str]]
 
 
-def read_estimate(directory: Path) -> EstimateFolder:
-    """Read the folder; maps that do not fit together are an error."""
-    path = directory / RECORD
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FreqLFError(f"{directory} holds no {RECORD}; give a folder that `freqlf estimate` made") from None
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise FreqLFError(f"{path} is not JSON: {error}") from error
-    if not isinstance(record, dict):
-        raise FreqLFError(f"{path} is not the record of an estimate; estimate again")
-    found = {name: directory / f"{name}.pfm" for name in MAPS}
-    maps = {name: read_pfm(file) for name, file in found.items() if file.exists() or name == MAPS[0]}
-    shape = maps[MAPS[0]].shape
-    for name, values in maps.items():
-        if values.ndim != 2 or values.shape != shape:
-            raise FreqLFError(f"{found[name]} is {values.shape}, the disparity {shape}; estimate again")
-    picture, points = directory / "centre-view.png", directory / "pointcloud.ply"
-    view = np.rint(255 * read_image(picture)).astype(np.uint8) if picture.exists() else None
-    if view is not None and view.shape != (*shape, 3):
-        raise FreqLFError(f"{picture} is {view.shape[:2]}, the disparity {shape}; estimate again")
-    pixel = _find_pixel(record, max(shape))
-    cloud = Cloud(*read_ply(points), pixel) if points.exists() and pixel is not None else None
-    if cloud is not None and not len(cloud.points_mm):
-        cloud = None
-    name = Path(str(record.get("input") or directory.resolve())).name
-    return EstimateFolder(name, record, maps, view, cloud)
-
-
-def _find_pixel(record: Mapping[str, Any], longer_side_px: int) -> float | None:
-    """The width of a pixel at a distance of 1, by the camera in the record."""
-    camera = record.get("camera") or {}
-    try:
-        pixel = float(camera["sensor_mm"]) / float(camera["focal_mm"]) / longer_side_px
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        return None
-    return pixel if np.isfinite(pixel) and pixel > 0 else None
-
-
-def write_page(estimate: EstimateFolder) -> str:
-    """The whole page."""
-    parts = files("freqlf.outputs.viewer")
-    content = json.dumps(pack_data(estimate))
+def write_page(
+    estimate: EstimateFolder,
+    second: EstimateFolder | Truth | None = None,
+    scores: ScoreTable | None = None,
+    *,
+    views: bool = True,
+) -> str:
+    """The whole page, of one estimate or of two maps; `views` False leaves the light field's views out."""
+    parts = files("freqlf.outputs.viewer").joinpath("assets")
+    content = json.dumps(pack_data(estimate, second, scores, views=views))
+    subject = f"Estimate of {estimate.name}" if second is None else f"{estimate.name}: two maps compared"
     return Template(parts.joinpath("page.html").read_text(encoding="utf-8")).substitute(
-        title=escape(f"Estimate of {estimate.name}"),
+        title=escape(subject),
         summary=escape(summarise(estimate)),
         style=parts.joinpath("page.css").read_text(encoding="utf-8"),
         data=content.replace("<", "\\u003c"),  # or a text in it could end the element
-        script="\n".join(parts.joinpath(name).read_text(encoding="utf-8") for name in ("maps.js", "orbit.js")),
+        script="\n".join(parts.joinpath(f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS),
         footer=escape(_sign(estimate.record)),
     )
 
 
-def pack_data(estimate: EstimateFolder) -> dict[str, Any]:
-    """Everything that the page shows: arrays row by row as base64 of float32 or bytes."""
-    height, width = estimate.maps["disparity"].shape
-    colours = {"disparity": DISPARITY_COLOURS, "error": ERROR_COLOURS}
-    ranges = {"disparity": _find_range(estimate.maps["disparity"])}
+def pack_data(
+    estimate: EstimateFolder, second: EstimateFolder | Truth | None, scores: ScoreTable | None, *, views: bool
+) -> dict[str, Any]:
+    """Everything that the page shows; see `freqlf.outputs.viewer.payload` for what is packed how."""
+    disparity_px = estimate.disparity_px
+    height, width = disparity_px.shape
+    camera, tiles = estimate.camera, estimate.views if views else None
+    ranges = {"disparity": _find_range(disparity_px)}
     if "deviation" in estimate.maps:
         ranges["deviation"] = (0.0, _find_range(estimate.maps["deviation"])[1])
+    results = [
+        {
+            "name": "disparity",
+            "interval": _name_interval(estimate.record),
+            "maps": {name: pack_map(values) for name, values in estimate.maps.items()},
+        }
+    ]
+    if second is not None:
+        other_px = second.disparity_px
+        results[0]["name"], other_name = _name_both(estimate, second)
+        results.append({"name": other_name, "maps": {DISPARITY: pack_map(other_px)}})
+        largest = max(map(abs, _find_range(disparity_px - other_px)))
+        ranges["difference"] = (-largest, largest)
     return {
+        "name": estimate.name,
         "width": width,
         "height": height,
-        "maps": {name: _encode(values, "<f4") for name, values in estimate.maps.items()},
+        "results": results,
         "ranges": ranges,
-        "interval": _name_interval(estimate.record),
-        "colours": {name: _encode(_list_colours(table), "u1") for name, table in colours.items()},
-        "view": None if estimate.view is None else _encode(estimate.view, "u1"),
-        "cloud": None
-        if estimate.cloud is None
+        "scores": None if scores is None else vars(scores),
+        "colours": {
+            "disparity": pack_colours(DISPARITY_COLOURS),
+            "error": pack_colours(ERROR_COLOURS),
+            "difference": pack_colours(_DIFFERENCE_COLOURS),
+        },
+        "view": None if estimate.view is None else pack_picture(estimate.view),
+        "camera": None if camera is None else vars(camera),
+        "points": None if estimate.points is None else pack_mask(estimate.points),
+        "views": None
+        if tiles is None
         else {
-            "points": _encode(estimate.cloud.points_mm, "<f4"),
-            "colours": _encode(estimate.cloud.colours, "u1"),
-            "pixel": estimate.cloud.pixel,
+            "picture": encode(tiles.content),
+            "steps": tiles.steps,
+            "columns": tiles.columns,
+            "width": tiles.width_px,
+            "height": tiles.height_px,
         },
     }
-
-
-def _encode(values: NDArray[Any], dtype: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
-
-
-def _list_colours(table: str) -> NDArray[np.uint8]:
-    """The 256 colours of a scale, (256, 3)."""
-    return np.rint(255 * matplotlib.colormaps[table](np.arange(256))[:, :3]).astype(np.uint8)
 
 
 def _find_range(values: NDArray[np.floating]) -> tuple[float, float]:
@@ -163,14 +121,23 @@ def _name_interval(record: Mapping[str, Any]) -> str:
     return f"{100 * float(interval.get('level', 0.9)):.0f} % interval, {origin}"
 
 
+def _name_both(estimate: EstimateFolder, second: EstimateFolder | Truth) -> tuple[str, str]:
+    """What tells two maps apart: their models, or else their folders."""
+    if isinstance(second, Truth):
+        return estimate.model, second.name
+    if estimate.model != second.model:
+        return estimate.model, second.model
+    return str(estimate.directory), str(second.directory)
+
+
 def summarise(estimate: EstimateFolder) -> str:
     """In a line, what made the estimate."""
-    height, width = estimate.maps["disparity"].shape
-    parts = [f"{width} x {height} px", f"model {Path(str(estimate.record.get('model', 'unknown'))).name}"]
+    height, width = estimate.disparity_px.shape
+    parts = [f"{width} x {height} px", f"model {estimate.model}"]
     views = estimate.record.get("views")
     if isinstance(views, dict):
         parts.insert(0, f"{views.get('rows')} x {views.get('columns')} views")
-    low, high = _find_range(estimate.maps["disparity"])
+    low, high = _find_range(estimate.disparity_px)
     parts.append(f"disparity {low:.2f} to {high:.2f} px per view step, larger is nearer")
     return ", ".join(parts) + "."
 

@@ -1,0 +1,187 @@
+"""What a page shows: the folder of an estimate, and a second map to compare it with."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freqlf.data.hci import Scene
+from freqlf.errors import FreqLFError
+from freqlf.io.image import read_image
+from freqlf.io.pfm import read_pfm
+from freqlf.io.ply import read_ply
+
+RECORD = "estimate.json"
+VIEWS = "views.webp"
+DISPARITY = "disparity"
+MAPS = (DISPARITY, "deviation", "lower", "upper", "no-evidence")  # files *.pfm; only the first must be there
+
+
+@dataclass(frozen=True)
+class Camera:
+    """What turns disparity into points: depth is beta F / (d F sensor + beta), all in mm.
+
+    `pixel` is the width of a pixel at a distance of 1.
+    """
+
+    beta: float
+    focus_mm: float
+    sensor_mm: float
+    pixel: float
+
+
+@dataclass(frozen=True)
+class ViewTiles:
+    """The file of small views: a WebP picture, and where each view is in it; see `freqlf.outputs.smallviews`."""
+
+    content: bytes
+    steps: list[list[int]]
+    columns: int
+    width_px: int
+    height_px: int
+
+
+@dataclass(frozen=True)
+class EstimateFolder:
+    """What `freqlf estimate` left in a folder.
+
+    Attributes:
+        name: of the light field.
+        directory: the folder.
+        record: estimate.json.
+        maps: those of `MAPS` that there are, (H, W); px per view step.
+        view: the central view (H, W, 3), or None.
+        camera: None if it is not known.
+        points: (H, W), True for the pixels that are in the point cloud; None without one.
+        views: None if the folder has none.
+    """
+
+    name: str
+    directory: Path
+    record: dict[str, Any]
+    maps: dict[str, NDArray[np.float32]]
+    view: NDArray[np.uint8] | None
+    camera: Camera | None
+    points: NDArray[np.bool_] | None
+    views: ViewTiles | None
+
+    @property
+    def disparity_px(self) -> NDArray[np.float32]:
+        """The map (H, W) that is always there."""
+        return self.maps[DISPARITY]
+
+    @property
+    def model(self) -> str:
+        """The name of the weights."""
+        return Path(str(self.record.get("model", "unknown"))).name
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A map (H, W) to score an estimate against, in px per view step, and which of its pixels count."""
+
+    name: str
+    disparity_px: NDArray[np.float32]
+    valid_mask: NDArray[np.bool_] | None
+
+
+def read_estimate(directory: Path) -> EstimateFolder:
+    """Read the folder; maps that do not fit together are an error."""
+    record = _read_record(directory)
+    found = {name: directory / f"{name}.pfm" for name in MAPS}
+    maps = {name: read_pfm(file) for name, file in found.items() if file.exists() or name == DISPARITY}
+    shape = maps[DISPARITY].shape
+    for name, values in maps.items():
+        if values.ndim != 2 or values.shape != shape:
+            raise FreqLFError(f"{found[name]} is {values.shape}, the disparity {shape}; estimate again")
+    picture, cloud = directory / "centre-view.png", directory / "pointcloud.ply"
+    view = np.rint(255 * read_image(picture)).astype(np.uint8) if picture.exists() else None
+    if view is not None and view.shape != (*shape, 3):
+        raise FreqLFError(f"{picture} is {view.shape[:2]}, the disparity {shape}; estimate again")
+    camera = _find_camera(record, max(shape))
+    points = None if camera is None or not cloud.exists() else _find_points(read_ply(cloud)[0], camera, shape)
+    name = Path(str(record.get("input") or directory.resolve())).name
+    return EstimateFolder(name, directory, record, maps, view, camera, points, _read_views(directory, record))
+
+
+def read_second(path: Path, estimate: EstimateFolder) -> EstimateFolder | Truth:
+    """What the estimate is compared with: another one, the ground truth of a scene, or the map in a PFM file."""
+    second = _read_any(path)
+    sizes = [values.shape[::-1] for values in (estimate.disparity_px, second.disparity_px)]
+    if sizes[0] != sizes[1]:
+        raise FreqLFError(f"the estimate is {sizes[0]} pixels, the map of {path} {sizes[1]}; compare maps of one size")
+    return second
+
+
+def _read_any(path: Path) -> EstimateFolder | Truth:
+    if path.is_file():
+        return Truth(path.stem, read_pfm(path), None)
+    if (path / RECORD).exists():
+        return read_estimate(path)
+    scene = Scene(path)
+    disparity_px = scene.disparity_px() if path.is_dir() else None
+    if disparity_px is None:
+        raise FreqLFError(
+            f"{path} is no folder of an estimate, no scene with ground truth and no PFM file; give one of these"
+        )
+    return Truth("ground truth", disparity_px, scene.valid_mask())
+
+
+def _read_record(directory: Path) -> dict[str, Any]:
+    path = directory / RECORD
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise FreqLFError(f"{directory} holds no {RECORD}; give a folder that `freqlf estimate` made") from None
+    except OSError as error:
+        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise FreqLFError(f"{path} is not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise FreqLFError(f"{path} is not the record of an estimate; estimate again")
+    return record
+
+
+def _find_camera(record: Mapping[str, Any], longer_side_px: int) -> Camera | None:
+    camera = record.get("camera") or {}
+    try:
+        baseline_mm, focal_mm, sensor_mm, focus_m = (
+            float(camera[name]) for name in ("baseline_mm", "focal_mm", "sensor_mm", "focus_distance_m")
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not all(np.isfinite(value) and value > 0 for value in (baseline_mm, focal_mm, sensor_mm, focus_m)):
+        return None
+    pixel = sensor_mm / focal_mm / longer_side_px
+    return Camera(baseline_mm * focal_mm * longer_side_px, 1000 * focus_m, sensor_mm, pixel)
+
+
+def _find_points(points_mm: NDArray[np.float32], camera: Camera, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """The pixels (H, W) at which the central camera sees the points (N, 3)."""
+    selected = np.zeros(shape, bool)
+    points_mm = points_mm[points_mm[:, 2] > 0]
+    middle = (np.array(shape[::-1]) - 1) / 2  # x, y
+    x, y = np.rint(points_mm[:, :2] / (camera.pixel * points_mm[:, 2:]) + middle).astype(np.intp).T
+    inside = (x >= 0) & (y >= 0) & (x < shape[1]) & (y < shape[0])
+    selected[y[inside], x[inside]] = True
+    return selected
+
+
+def _read_views(directory: Path, record: Mapping[str, Any]) -> ViewTiles | None:
+    layout, path = record.get("small_views"), directory / VIEWS
+    if not isinstance(layout, dict) or not path.exists():
+        return None
+    height, width = read_image(path).shape[:2]  # also says whether the picture is sound
+    try:
+        steps = [[int(du), int(dv)] for du, dv in layout["steps"]]
+        columns, tile_width, tile_height = (int(layout[name]) for name in ("columns", "width_px", "height_px"))
+        fits = 0 < columns * tile_width <= width and 0 < -(-len(steps) // columns) * tile_height <= height
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        fits = False
+    if not fits:
+        raise FreqLFError(f"{path} does not hold the views that {RECORD} says; estimate again, or leave the file out")
+    return ViewTiles(path.read_bytes(), steps, columns, tile_width, tile_height)
