@@ -6,8 +6,8 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from freqlf.cli.evaluate import choose_scenes
 from freqlf.cli.terminal import print_table, show_progress
+from freqlf.data.hci import choose_scenes
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.calibration import Pixels, fit_calibration
 from freqlf.evaluation.evaluate import load_truth, read_uncertainty
@@ -39,7 +39,7 @@ def run(
     """
     results = Results(from_)
     pixels = {}
-    for scene in show_progress(choose_scenes(data, split), "reading"):
+    for scene in show_progress(choose_scenes(data, split, "--split"), "reading"):
         found = read_uncertainty(results, load_truth(scene, border))
         if found is None:
             raise FreqLFError(f"{results.variance_file(scene.name)} is not there; calibration needs a variance map")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from freqlf.cli.terminal import print_table, show_progress
-from freqlf.data.hci import Scene, find_scenes, select_scenes
-from freqlf.data.splits import expand_groups
+from freqlf.data.hci import Scene, choose_scenes
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.comparison import make_tables
 from freqlf.evaluation.evaluate import MethodEvaluation, describe_method, evaluate_method, list_scores, load_truth
@@ -74,7 +73,7 @@ def run(
     """
     if (model is None) == (from_ is None):
         raise FreqLFError("give either --model, to run a model, or --from, to evaluate maps that are there")
-    scenes = choose_scenes(data, split)
+    scenes = choose_scenes(data, split, "--split")
     others = parse_comparisons(compare)
     own_name = name or (Path(model).stem if model is not None else Path(from_ or "").resolve().name)
     if len({own_name, *others}) != 1 + len(compare):
@@ -130,21 +129,6 @@ def require_maps(methods: dict[str, Results], scenes: Sequence[Scene]) -> None:
     for results in methods.values():
         for scene in scenes:
             results.disparity_file(scene.name)
-
-
-def choose_scenes(data: Path, split: str) -> list[Scene]:
-    """The scenes that a split names, in its order; each must be there and have ground truth."""
-    known = find_scenes(data)
-    if split == "all":
-        return [scene for scene in known if scene.has_ground_truth]
-    names = expand_groups(part.strip() for part in split.split(",") if part.strip())
-    if not names:
-        raise FreqLFError("--split names no scene; give a group of the benchmark, or scenes separated by commas")
-    scenes = select_scenes(known, names, data)
-    for scene in scenes:
-        if not scene.has_ground_truth:
-            raise FreqLFError(f"{scene.directory} has no ground truth (gt_disp_lowres.pfm), so it cannot be evaluated")
-    return scenes
 
 
 def parse_comparisons(compare: Sequence[str]) -> dict[str, Results]:

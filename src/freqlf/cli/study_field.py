@@ -5,9 +5,7 @@ from typing import Literal
 
 from freqlf.cli.terminal import make_progress, print_table
 from freqlf.cli.train import load
-from freqlf.data.hci import find_scenes, select_scenes
-from freqlf.data.splits import expand_groups
-from freqlf.errors import FreqLFError
+from freqlf.data.hci import choose_scenes
 from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_protocol
 from freqlf.io.files import write_json
 from freqlf.provenance import describe_run
@@ -36,10 +34,7 @@ def run(
         threads: CPU threads; 0 leaves it to PyTorch.
         out: Where to write the scores as JSON.
     """
-    names = expand_groups(name.strip() for name in scenes.split(",") if name.strip())
-    if not names:
-        raise FreqLFError("--scenes names no scene; give groups or scenes separated by commas")
-    chosen = select_scenes(find_scenes(data), names, data)
+    chosen = choose_scenes(data, scenes, "--scenes")
 
     import torch
 

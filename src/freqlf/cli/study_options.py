@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from freqlf.cli.terminal import print_table
-from freqlf.cli.train import choose_scenes, load
+from freqlf.cli.train import load, split_scenes
 from freqlf.data.hci import find_scenes
 from freqlf.errors import FreqLFError
 from freqlf.models.config import ModelConfig, find_preset
@@ -65,7 +65,7 @@ def conduct(
         raise FreqLFError("--minutes decides the number of steps; leave out --steps and --epochs, or --minutes")
     recipe = find_recipe(options.recipe).changed(**given)
     variants = vary(find_preset(options.preset))
-    train_scenes, scored_scenes = choose_scenes(options.data, options.train_split, options.validation_split)
+    train_scenes, scored_scenes = split_scenes(options.data, options.train_split, options.validation_split)
     if not scored_scenes:
         raise FreqLFError("there is no scene to score the runs on; name some with --validation-split")
     generated_scenes = [] if options.synthetic_data is None else find_scenes(options.synthetic_data)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from freqlf.cli.terminal import make_progress
-from freqlf.data.hci import Scene, find_scenes, select_scenes, write_scene
-from freqlf.data.splits import GROUPS, expand_groups
+from freqlf.data.hci import Scene, choose_scenes, find_scenes, write_scene
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES, LightField
 from freqlf.models.config import config_to_dict, find_preset
@@ -71,7 +70,7 @@ def run(
         out: Folder of the run.
         recipe: Where settings come from that are not given: paper, ablation or cpu.
         data: Folder of the benchmark, or any folder with scenes in its layout.
-        train_split: Scenes to train on: groups or names, separated by commas; all, or none.
+        train_split: Scenes to train on: groups or names, separated by commas; all that have ground truth, or none.
         validation_split: Scenes to validate on, likewise. No scene may be in both.
         synthetic: Generate so many scenes and train on them too; they are kept in OUT/synthetic.
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
@@ -91,7 +90,7 @@ def run(
     given = {name: value for name, value in vars(changes).items() if value is not None}
     chosen = find_recipe(recipe).changed(**given)
     config = find_preset(preset)
-    train_scenes, validation_scenes = choose_scenes(data, train_split, validation_split)
+    train_scenes, validation_scenes = split_scenes(data, train_split, validation_split)
 
     import torch
 
@@ -136,29 +135,20 @@ def run(
     return 128 + outcome.signal_number if outcome.signal_number else 0
 
 
-def choose_scenes(data: Path | None, train_split: str, validation_split: str) -> tuple[list[Scene], list[Scene]]:
+def split_scenes(data: Path | None, train_split: str, validation_split: str) -> tuple[list[Scene], list[Scene]]:
     """The scenes to train and to validate on."""
-    chosen = _expand(train_split, "--train-split"), _expand(validation_split, "--validation-split")
-    if not any(chosen):
+    if train_split == validation_split == "none":
         return [], []
     if data is None:
         raise FreqLFError("--data is missing: give the folder that holds the scenes, or use --train-split none")
-    both = sorted(set(chosen[0]) & set(chosen[1]))
-    if both:
-        raise FreqLFError(f"{both[0]} is in --train-split and in --validation-split; a score on it would mean nothing")
-    scenes = find_scenes(data)
-    return select_scenes(scenes, chosen[0], data), select_scenes(scenes, chosen[1], data)
-
-
-def _expand(names: str, flag: str) -> list[str]:
-    if names == "none":
-        return []
-    if names == "all":
-        return [*GROUPS["training"], *GROUPS["additional"]]
-    scenes = expand_groups(name.strip() for name in names.split(",") if name.strip())
-    if not scenes:
-        raise FreqLFError(f"{flag} names no scene; give groups or scenes separated by commas, or none")
-    return scenes
+    train_scenes = choose_scenes(data, train_split, "--train-split")
+    validation_scenes = choose_scenes(data, validation_split, "--validation-split")
+    for scene in train_scenes:
+        if scene in validation_scenes:
+            raise FreqLFError(
+                f"{scene.name} is in --train-split and in --validation-split; a score on it would mean nothing"
+            )
+    return train_scenes, validation_scenes
 
 
 def load(scenes: Sequence[Scene], lines: Sequence[str]) -> "list[Sample]":

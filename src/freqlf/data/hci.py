@@ -5,7 +5,7 @@ and, where known, `gt_disp_lowres.pfm`, `gt_depth_lowres.pfm` and `valid_mask.pn
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freqlf.data.splits import expand_groups
 from freqlf.errors import FreqLFError
 from freqlf.io.files import replacing_directory, write_text
 from freqlf.io.hci import DEFAULT_GRID, PARAMETERS_FILE, find_views, is_view
@@ -24,7 +25,7 @@ from freqlf.io.parameters import Parameters, format_parameters, read_parameters
 from freqlf.io.pfm import read_pfm, write_pfm
 from freqlf.lightfield import LightField
 
-__all__ = ["HOMEPAGE", "Parameters", "Scene", "find_scene", "find_scenes", "select_scenes", "write_scene"]
+__all__ = ["HOMEPAGE", "Parameters", "Scene", "choose_scenes", "find_scene", "find_scenes", "write_scene"]
 
 HOMEPAGE = "HCI 4D Light Field Benchmark, lightfield-analysis.uni-konstanz.de"
 DISPARITY_FILE = "gt_disp_lowres.pfm"
@@ -156,12 +157,31 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
 
 def find_scene(root: Path, name: str) -> Scene:
     """The scene called `name`, wherever it lies under `root`."""
-    return select_scenes(find_scenes(root), [name], root)[0]
+    return _select_scenes(root, [name])[0]
 
 
-def select_scenes(scenes: list[Scene], names: list[str], root: Path) -> list[Scene]:
-    """Those of `scenes` that are called `names`, in the order of `names`."""
-    by_name = {scene.name: scene for scene in scenes}
+def choose_scenes(root: Path, text: str, flag: str) -> list[Scene]:
+    """The scenes that a user names: scenes or groups of the benchmark, separated by commas, in that order.
+
+    "all" is every scene with ground truth, "none" is no scene; scenes named without ground truth are an error.
+    flag: the option that the text is from, for errors.
+    """
+    if text == "none":
+        return []
+    if text == "all":
+        return [scene for scene in find_scenes(root) if scene.has_ground_truth]
+    names = expand_groups(name.strip() for name in text.split(",") if name.strip())
+    if not names:
+        raise FreqLFError(f"{flag} names no scene; give groups or scenes separated by commas")
+    scenes = _select_scenes(root, names)
+    for scene in scenes:
+        if not scene.has_ground_truth:
+            raise FreqLFError(f"{scene.directory} has no ground truth ({DISPARITY_FILE}); leave it out of {flag}")
+    return scenes
+
+
+def _select_scenes(root: Path, names: Sequence[str]) -> list[Scene]:
+    by_name = {scene.name: scene for scene in find_scenes(root)}
     missing = [name for name in names if name not in by_name]
     if missing:
         raise FreqLFError(f"no scene {', '.join(missing)} under {root}; there are {', '.join(by_name)}")

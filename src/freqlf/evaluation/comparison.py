@@ -1,13 +1,13 @@
 """The tables of an evaluation: methods side by side, ranked, and beside what is published where that is fair."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from freqlf.data.splits import GROUPS
 from freqlf.evaluation.evaluate import MethodEvaluation, Uncertainty, rank_methods
 from freqlf.evaluation.literature import read_protocols, read_reference, read_table
-from freqlf.evaluation.metrics import METRICS
+from freqlf.evaluation.metrics import METRICS, Scores
 from freqlf.evaluation.spectrum import BANDS
 from freqlf.evaluation.tables import Row, Table, find_best, format_number
 
@@ -44,20 +44,28 @@ def make_tables(methods: Sequence[MethodEvaluation], border_px: int) -> list[Tab
 
 def table_scores(method: MethodEvaluation, protocol: str, *, official: bool = False) -> Table:
     """One row per scene, one column per metric, and what a scene took."""
-    columns: list[Column] = [
-        (HEADINGS[metric], [method.value(scene, metric, official=official) for scene in method.scenes], DIGITS[metric])
-        for metric in METRICS
+    title, scenes = f"{method.name}: scores by {protocol}", method.scenes
+    if official:
+        return tabulate_scores(title, {name: one.official for name, one in scenes.items() if one.official is not None})
+    took: list[Column] = [
+        ("time s", [scene.runtime_s for scene in scenes.values()], 2),
+        ("memory MB", [scene.peak_memory_mb for scene in scenes.values()], 0),
     ]
-    scenes = method.scenes.values()
-    if not official:
-        columns.append(("time s", [scene.runtime_s for scene in scenes], 2))
-        columns.append(("memory MB", [scene.peak_memory_mb for scene in scenes], 0))
-    notes = tuple(
-        f"{name}: {scene.scores.non_finite} of {scene.scores.pixels} predicted pixels are not numbers; they are bad."
-        for name, scene in method.scenes.items()
-        if scene.scores.non_finite
-    )
-    return _list_scenes(f"{method.name}: scores by {protocol}", list(method.scenes), columns, notes)
+    return tabulate_scores(title, {name: scene.scores for name, scene in scenes.items()}, took)
+
+
+def tabulate_scores(title: str, scores: Mapping[str, Scores], more: Sequence[Column] = ()) -> Table:
+    """One row per scene and their mean; notes say where a map or the truth has pixels that are not numbers."""
+    columns: list[Column] = [
+        (HEADINGS[metric], [getattr(one, metric) for one in scores.values()], DIGITS[metric]) for metric in METRICS
+    ]
+    notes = []
+    for name, one in scores.items():
+        if one.non_finite:
+            notes.append(f"{name}: {one.non_finite} of {one.pixels} predicted pixels are not numbers; they are bad.")
+        if one.no_ground_truth:
+            notes.append(f"{name}: {one.no_ground_truth} pixels have no finite ground truth and are left out.")
+    return _list_scenes(title, list(scores), [*columns, *more], tuple(notes))
 
 
 def compare_methods(methods: Sequence[MethodEvaluation], metric: str, protocol: str) -> Table:

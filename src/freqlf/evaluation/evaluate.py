@@ -158,11 +158,23 @@ class MethodEvaluation:
         return None if scores is None else float(getattr(scores, metric))
 
 
-def load_truth(scene: Scene, border_px: int) -> Truth:
-    """Read what there is to compare with, and find the regions."""
+def score_scene(results: Results, scene: Scene, border_px: int) -> Scores:
+    """The scores of one map on the native ground truth, and nothing else; errors name the map."""
+    path = results.disparity_file(scene.name)
+    prediction_px, ground_truth_px = results.disparity_px(scene.name), _read_truth_px(scene)
+    return _naming(path, lambda: score_map(prediction_px, ground_truth_px, scene.valid_mask(), border_px))
+
+
+def _read_truth_px(scene: Scene) -> NDArray[np.float32]:
     ground_truth_px = scene.disparity_px()
     if ground_truth_px is None:
         raise FreqLFError(f"{scene.directory} has no ground truth (gt_disp_lowres.pfm), so it cannot be evaluated")
+    return ground_truth_px
+
+
+def load_truth(scene: Scene, border_px: int) -> Truth:
+    """Read what there is to compare with, and find the regions."""
+    ground_truth_px = _read_truth_px(scene)
     valid = scene.valid_mask()
     scored = scored_region(ground_truth_px, valid, border_px) & np.isfinite(ground_truth_px)
     view = scene.light_field().centre_view()
