@@ -60,6 +60,15 @@ def test_bad_configurations_are_refused(change: dict, message: str) -> None:
         config_from_dict({**config_to_dict(PRESETS["freqlf-small"]), **change})
 
 
+def test_settings_that_were_dropped_are_read_if_they_meant_nothing() -> None:
+    config = PRESETS["freqlf-small"]
+    first, second = config_to_dict(config)["passes"]
+    old = {"dilations": [], "encoder": "half-lines", "volume_channels": 16, "half_line_views": 4}
+    assert config_from_dict({**config_to_dict(config), "passes": [first | old, second | old]}) == config
+    with pytest.raises(FreqLFError, match=r"encoder 'stack' was dropped in version 0\.2"):
+        config_from_dict({**config_to_dict(config), "passes": [first, second | {"encoder": "stack"}]})
+
+
 def test_values_are_checked() -> None:
     with pytest.raises(FreqLFError, match="windows_px must be odd numbers"):
         PassConfig(windows_px=(7, 8))

@@ -1,9 +1,8 @@
 import pytest
 
 from freqlf.errors import FreqLFError
-from freqlf.models.build import build_model
 from freqlf.models.config import PRESETS, without
-from freqlf.studies.variants import FULL, Variant, ablate, vary_designs, vary_modes
+from freqlf.studies.variants import ablate, vary_modes
 
 
 def test_an_ablation_removes_one_component_at_a_time():
@@ -32,14 +31,3 @@ def test_other_numbers_of_modes(preset):
         vary_modes(config, (8, 8))
     with pytest.raises(FreqLFError, match="at least 1, not 0"):
         vary_modes(config, (0,))
-
-
-def test_designs_differ_from_the_preset_and_from_each_other() -> None:
-    config = PRESETS["freqlf-small"]
-    variants = vary_designs(config)
-    assert variants[0] == Variant(FULL, config)
-    assert len({str(variant.config) for variant in variants}) == len({variant.folder for variant in variants}) == 9
-    for variant in variants:
-        assert build_model(variant.config).lines == config.lines
-    with pytest.raises(FreqLFError, match="compact presets"):
-        vary_designs(PRESETS["freqlf"])

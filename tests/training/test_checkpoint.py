@@ -73,12 +73,13 @@ def test_weights_of_another_model_are_refused(tmp_path):
 def test_settings_that_came_later_have_their_defaults(tmp_path):
     wanted = config_to_dict(PRESETS["freqlf-small"])
     first, second = wanted["passes"]
-    older = {name: value for name, value in second.items() if name != "encoder"}
+    older = {name: value for name, value in second.items() if name != "shared_channels"}
     path = tmp_path / "best.pt"
     save_checkpoint(path, make(model_config=wanted | {"passes": (first, older)}))
-    assert torch.equal(load_weights(path, wanted)["weight"], make().ema["weight"])
-    with pytest.raises(FreqLFError, match=r"passes\[1\].encoder is half-lines there and volume here"):
-        load_weights(path, wanted | {"passes": (first, second | {"encoder": "volume"})})
+    without_shared = wanted | {"passes": (first, second | {"shared_channels": 0})}
+    assert torch.equal(load_weights(path, without_shared)["weight"], make().ema["weight"])
+    with pytest.raises(FreqLFError, match=r"passes\[1\].shared_channels is 0 there and 16 here"):
+        load_weights(path, wanted)
 
 
 def test_other_formats_are_refused(tmp_path):

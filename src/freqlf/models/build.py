@@ -10,7 +10,6 @@ from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.paper import FreqLF, build_paper_model
 from freqlf.models.slope import SlopeOptions
-from freqlf.models.stacks import StackEncoder, VolumeEncoder
 
 
 def build_model(config: ModelConfig) -> FreqLF | AlignedFreqLF:
@@ -42,32 +41,15 @@ def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
 
 def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     switches = config.switches
-    encoder = _build_encoder(config, one)
+    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px)
+    encoder = HalfLineEncoder(
+        counts, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
+    )
     layers = _build_layers(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
         decoder = _build_anchored_decoder(one.channels, config.components)
     return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px)
-
-
-def _build_encoder(config: AlignedConfig, one: PassConfig) -> HalfLineEncoder:
-    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px)
-    squeeze = config.switches.squeeze
-    if one.encoder == "half-lines":
-        return HalfLineEncoder(
-            counts, one.stem_channels, one.channels, squeeze=squeeze, shared_channels=one.shared_channels
-        )
-    if one.encoder == "stack":
-        counts = counts._replace(per_half_line=3 * one.half_line_views)
-        return StackEncoder(counts, one.stem_channels, one.channels, squeeze=squeeze)
-    return VolumeEncoder(
-        counts,
-        one.stem_channels,
-        one.channels,
-        squeeze=squeeze,
-        volume_channels=one.volume_channels,
-        separate=one.encoder == "volumes",
-    )
 
 
 def _build_anchored_decoder(channels: int, components: int) -> MixtureDecoder:
@@ -91,9 +73,8 @@ def _build_layers(config: AlignedConfig, one: PassConfig) -> list[HybridLayer]:
             residual=True,
             field=config.field,
             reference_px=_square(config.reference_px),
-            dilation=dilation,
         )
-        for dilation in one.dilations or (1,) * one.layers
+        for _ in range(one.layers)
     ]
 
 

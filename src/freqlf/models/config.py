@@ -72,9 +72,6 @@ class EpiConfig:
         return False
 
 
-ENCODERS = ("half-lines", "stack", "volume", "volumes")
-
-
 @dataclass(frozen=True)
 class PassConfig:
     """One pass of an aligned model over the evidence.
@@ -88,11 +85,6 @@ class PassConfig:
         relative_px: distances from the estimate at which matching costs are evaluated. Not empty means that
             disparities are enumerated, so it stays empty in the base model.
         shared_channels: width of a first layer that all half-lines share; 0 for none.
-        dilations: distance between the taps of each layer's 3x3 kernel; empty for 1 in all of them.
-        encoder: what is read of the half-lines: their costs, or for comparison the aligned views themselves, as
-            channels ("stack") or by 3D kernels that half-lines share ("volume") or have of their own ("volumes").
-        volume_channels: width of the 3D kernels.
-        half_line_views: views of a half-line that a "stack" reads.
     """
 
     channels: int = 48
@@ -102,19 +94,11 @@ class PassConfig:
     windows_px: tuple[int, ...] = (11, 31)
     relative_px: tuple[float, ...] = ()
     shared_channels: int = 0
-    dilations: tuple[int, ...] = ()
-    encoder: Literal["half-lines", "stack", "volume", "volumes"] = "half-lines"
-    volume_channels: int = 16
-    half_line_views: int = 4
 
     def __post_init__(self) -> None:
-        _check_positive(self, "channels", "layers", "modes", "stem_channels", "volume_channels", "half_line_views")
-        if self.encoder not in ENCODERS:
-            raise FreqLFError(f"an encoder is one of {', '.join(ENCODERS)}, not {self.encoder!r}")
+        _check_positive(self, "channels", "layers", "modes", "stem_channels")
         if self.shared_channels < 0:
             raise FreqLFError(f"shared_channels must be at least 0, not {self.shared_channels}")
-        if self.dilations and (len(self.dilations) != self.layers or min(self.dilations) < 1):
-            raise FreqLFError(f"dilations must be {self.layers} numbers of at least 1, not {self.dilations}")
         if not self.windows_px or any(window < 3 or window % 2 == 0 for window in self.windows_px):
             raise FreqLFError(f"windows_px must be odd numbers of at least 3, not {self.windows_px}")
 
@@ -145,8 +129,6 @@ class AlignedConfig:
             raise FreqLFError(f"lines must be some of {', '.join(STAR_LINES)}, not {self.lines}")
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
-        if set(self.lines) - set(EPI_LINES) and any(one.encoder.startswith("volume") for one in self.passes):
-            raise FreqLFError("3D kernels read horizontal and vertical lines only; use another encoder for diagonals")
 
     @property
     def enumerates_disparities(self) -> bool:
@@ -218,8 +200,21 @@ def config_from_dict(content: dict[str, Any]) -> ModelConfig:
     return _build(kind, values)
 
 
+# Settings of earlier versions that had to be these, or meant nothing beside them, in all weights that still fit.
+_RETIRED: dict[str, tuple[Any, ...]] = {
+    "encoder": ("half-lines",),
+    "volume_channels": (8, 16, 32),
+    "half_line_views": (4,),
+    "dilations": ([], ()),
+}
+
+
 def _build(kind: type, values: dict[str, Any]) -> Any:
+    values = {key: value for key, value in values.items() if value not in _RETIRED.get(key, ())}
     unknown = set(values) - {field.name for field in fields(kind)}
+    retired = sorted(unknown & set(_RETIRED))
+    if retired:
+        raise FreqLFError(f"{retired[0]} {values[retired[0]]!r} was dropped in version 0.2; use version 0.1 for it")
     if unknown:
         raise FreqLFError(f"unknown key {sorted(unknown)[0]!r} in {kind.__name__}; was it made by a newer version?")
     # JSON has no tuples.

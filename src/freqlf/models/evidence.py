@@ -97,20 +97,6 @@ def _measure_fused(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Se
     return measurements
 
 
-@torch.no_grad()
-def gather_stacks(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float] = ()) -> Evidence:
-    """The views themselves, aligned by the estimate: residuals of each half-line from the centre outwards.
-
-    The channels of a half-line are those of its views, three colours each. Only for comparison: costs of hypotheses
-    learn faster (see docs/log.md).
-    """
-    stacks = []
-    for part, (values, _) in zip(half_lines.slices, half_lines.residuals(hypotheses_px[:, :1]), strict=True):
-        outwards = values if half_lines.steps[part][0] > 0 else values.flip(1)
-        stacks.append(4 * outwards.flatten(1, 2))  # residuals are about a quarter of other evidence
-    return Evidence(_describe_context(half_lines.centre, hypotheses_px), torch.stack(stacks, dim=1))
-
-
 def _compress(cost: Tensor) -> Tensor:
     """To about [-1, 1.5] on a logarithmic scale: in dark or flat places small differences decide as well."""
     return cost.add(0.003).log_().mul_(0.5).add_(1.9)

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from freqlf.errors import FreqLFError
-from freqlf.models.config import AlignedConfig, ModelConfig, PassConfig, without
+from freqlf.models.config import AlignedConfig, ModelConfig, without
 
 FULL = "full"
 COMPONENTS = {  # as tables call a model without it: the field of `Switches`
@@ -51,30 +50,3 @@ def with_modes(config: ModelConfig, modes: int) -> ModelConfig:
     if isinstance(config, AlignedConfig):
         return replace(config, passes=tuple(replace(one, modes=modes) for one in config.passes))
     return replace(config, modes=modes)
-
-
-def vary_designs(config: ModelConfig) -> tuple[Variant, ...]:
-    """A compact model as it is, and with other ways to read the aligned views and other passes."""
-    if not isinstance(config, AlignedConfig):
-        raise FreqLFError("designs are compared for compact presets, which read aligned views")
-
-    def with_passes(**changes: Any) -> AlignedConfig:
-        return replace(config, passes=tuple(replace(one, **changes) for one in config.passes))
-
-    return (
-        Variant(FULL, config),
-        Variant("separate half-lines", with_passes(shared_channels=0)),
-        Variant("aligned stacks", with_passes(encoder="stack", shared_channels=0)),
-        Variant("3D kernels, 8", with_passes(encoder="volume", volume_channels=8)),
-        Variant("3D kernels, 32", with_passes(encoder="volume", volume_channels=32)),
-        Variant("3D kernels, separate", with_passes(encoder="volumes", volume_channels=8)),
-        Variant("one pass", replace(config, passes=config.passes[-1:])),
-        Variant("dilated layers", replace(config, passes=tuple(_dilate(one) for one in config.passes))),
-        Variant("no Fourier", without(config, "fourier")),
-    )
-
-
-def _dilate(one: PassConfig) -> PassConfig:
-    """Growing from layer to layer, and back in the last one, which has to draw edges."""
-    growing = [min(2**layer, 8) for layer in range(one.layers)]
-    return replace(one, dilations=(*growing[:-1], 1))
