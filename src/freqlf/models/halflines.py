@@ -125,7 +125,12 @@ class HalfLines:
             return self
         B, V, C, H, W = self.views.shape
         size = (max(H // scale, 1), max(W // scale, 1))
-        views = F.interpolate(self.views.reshape(B, V * C, H, W), size=size, mode="area").view(B, V, C, *size)
+        if can_fuse(self.views):
+            from freqlf.models.kernels.shrinking import shrink_views
+
+            views = shrink_views(self.views, *size)
+        else:
+            views = F.interpolate(self.views.reshape(B, V * C, H, W), size=size, mode="area").view(B, V, C, *size)
         centre = F.interpolate(self.centre, size=size, mode="area")
         return replace(self, centre=centre, views=views)
 
@@ -161,6 +166,10 @@ class HalfLines:
         solution over any set of pixels and half-lines is the quotient of the sums of the two results,
         `sum w k G e` and `sum w k^2 G^2`, both (B, half-lines, H, W). Views that do not show a pixel have no weight.
         """
+        if can_fuse(disparity_px, self.views):
+            from freqlf.models.kernels.equations import make_equations
+
+            return make_equations(self.packed(), disparity_px, robustness, together=False)
         numerators, denominators = [], []
         for index, (values, visible) in enumerate(self.residuals(disparity_px)):
             steps = self.centre.new_tensor(self.steps[self.slices[index]]).view(1, -1, 1, 1, 1)

@@ -15,6 +15,7 @@ from torch import Tensor
 from freqlf.errors import FreqLFError
 from freqlf.models.filters import box_mean, median3, resample
 from freqlf.models.halflines import HalfLines
+from freqlf.models.kernels import can_fuse
 from freqlf.models.tiles import split_into_tiles
 
 
@@ -106,6 +107,10 @@ def _normal_equations(
     level: HalfLines, slope: Tensor, options: SlopeOptions, tile_px: int | None
 ) -> tuple[Tensor, Tensor]:
     """Those of all half-lines together, (B, 1, H, W) each."""
+    if can_fuse(slope, level.views):
+        from freqlf.models.kernels.equations import make_equations
+
+        return make_equations(level.packed(), slope, options.robustness, together=True)  # without memory to save
     height, width = slope.shape[-2:]
     equations = torch.empty_like(slope), torch.empty_like(slope)
     for tile in split_into_tiles(height, width, tile_px):

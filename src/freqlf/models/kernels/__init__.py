@@ -9,7 +9,9 @@ from torch import Tensor
 
 
 def can_fuse(*tensors: Tensor) -> bool:
-    """Whether compiled loops can stand in: float32 on a CPU, and numbers rather than a graph being recorded."""
+    """Whether compiled loops can stand in: float32 on a CPU, no gradient wanted, and no graph being recorded."""
     if torch.jit.is_tracing() or torch.compiler.is_compiling():
+        return False
+    if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
         return False
     return all(one.device.type == "cpu" and one.dtype == torch.float32 for one in tensors)

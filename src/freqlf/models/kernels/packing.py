@@ -53,7 +53,7 @@ def join(parts: Sequence[Tensor]) -> Tensor:
         part = part.detach() if part.stride(-1) == 1 else part.detach().contiguous()
         count = part.shape[1]
         planes = part.as_strided((_last_number(part) + 1,), (1,)).numpy()
-        target = _flatten(views[:, first : first + count])
+        target = flatten(views[:, first : first + count])
         strides = np.array(part.stride()[:-1], np.int64)
         run_in_threads(_interleave, B * count * H, planes, strides, count, H, W, target, views.stride(0))
         first += count
@@ -82,20 +82,25 @@ def _interleave(
             target[3 * x], target[3 * x + 1], target[3 * x + 2] = red[x], green[x], blue[x]
 
 
+def lay_out(views: Tensor) -> Tensor:
+    """The same views (B, V, 3, H, W) in the memory layout of the loops, most often themselves."""
+    return views.detach() if _is_laid_out(views) else join([views])
+
+
 def pack(
     views: Tensor, offsets: Sequence[tuple[int, int]], slices: Sequence[slice], centre: Tensor, origin: tuple[int, int]
 ) -> PackedViews:
     """The arguments are attributes of `HalfLines`."""
-    views = views.detach() if _is_laid_out(views) else join([views])
+    views = lay_out(views)
     height, width = views.shape[-2:]
     return PackedViews(
-        _flatten(views),
+        flatten(views),
         views.stride(0),
         height,
         width,
         np.array(offsets, np.int64),
         np.array([*(part.start for part in slices), slices[-1].stop], np.int64),
-        _flatten(join([centre.unsqueeze(1)])),
+        flatten(join([centre.unsqueeze(1)])),
         np.array(origin, np.int64),
     )
 
@@ -112,6 +117,6 @@ def _last_number(views: Tensor) -> int:
     return sum((size - 1) * stride for size, stride in zip(views.shape, views.stride(), strict=True))
 
 
-def _flatten(views: Tensor) -> Array:
-    """The memory of views that are laid out, with what follows the last one."""
+def flatten(views: Tensor) -> Array:
+    """The memory of views that are laid out, as one array, with what follows the last one."""
     return views.as_strided((_last_number(views) + 1 + _SLACK,), (1,)).numpy()

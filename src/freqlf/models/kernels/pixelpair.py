@@ -73,6 +73,32 @@ def fill_pair(typing_context: Any, values: Any, x: Any) -> Any:
 
 
 @intrinsic
+def splat(typing_context: Any, value: Any) -> Any:
+    """All colours of both pixels equal to a float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = builder.insert_element(ir.Constant(_PIXEL, ir.Undefined), arguments[0], _INT(0))
+        return builder.shuffle_vector(vector, vector, _mask(*8 * [0]))
+
+    return PixelPair(types.float32), generate
+
+
+@intrinsic
+def store_pair(typing_context: Any, values: Any, x: Any, pair: Any) -> Any:
+    """The pair as pixels x and x + 4 of `values`, in which pixels take four numbers."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data, pair = _data(context, builder, signature, arguments, 0), arguments[2]
+        first = builder.mul(arguments[1], arguments[1].type(4))
+        for lanes, further in ((range(4), 0), (range(4, 8), 4 * _APART)):
+            pixel = builder.shuffle_vector(pair, pair, _mask(*lanes))
+            builder.store(pixel, _at(builder, data, _add(builder, first, further), _PIXEL), align=4)
+        return context.get_dummy_value()
+
+    return types.void(values, types.intp, PixelPair), generate
+
+
+@intrinsic
 def magnitudes(typing_context: Any, pair: Any) -> Any:
     """Absolute values of the colours, and zero for what is none."""
 
@@ -122,6 +148,7 @@ def _overload(operation: Callable[[Any, Any], Any], instruction: str) -> None:
 _overload(operator.add, "fadd")
 _overload(operator.sub, "fsub")
 _overload(operator.mul, "fmul")
+_overload(operator.truediv, "fdiv")
 
 
 def _data(context: Any, builder: Any, signature: Any, arguments: Any, index: int) -> Any:

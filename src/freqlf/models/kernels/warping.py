@@ -142,7 +142,7 @@ def _compare_between_two(
 
 
 @njit(**LOOP, inline="always")
-def _sample(views: Array, first: int, far: int, starts: Array, x: int, part: Any) -> Any:
+def sample(views: Array, first: int, far: int, starts: Array, x: int, part: Any) -> Any:
     """Two pixels, each between one of the view and that `far` numbers after it."""
     near = gather_pair(views, first, starts, x)
     return near + (gather_pair(views, first + far, starts, x) - near) * part
@@ -153,7 +153,7 @@ def _compare_two(
     views: Array, first: int, far: int, starts: Array, part: Array, centre: Array, centre_first: int, x: int
 ) -> Any:
     """Each pixel interpolated between two."""
-    colours = _sample(views, first, far, starts, x, fill_pair(part, x))
+    colours = sample(views, first, far, starts, x, fill_pair(part, x))
     return magnitudes(colours - load_pair(centre, centre_first + 3 * x))
 
 
@@ -172,7 +172,7 @@ def _compare_four(
 ) -> Any:
     """Each pixel interpolated between four."""
     part = fill_pair(right, x)
-    above = _sample(views, first, to_right, starts, x, part)
-    below = _sample(views, first + to_below, to_right, starts, x, part)
+    above = sample(views, first, to_right, starts, x, part)
+    below = sample(views, first + to_below, to_right, starts, x, part)
     colours = above + (below - above) * fill_pair(down, x)
     return magnitudes(colours - load_pair(centre, centre_first + 3 * x))
