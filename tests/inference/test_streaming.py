@@ -20,7 +20,6 @@ SMALL = AlignedConfig(
             stem_channels=16,
             windows_px=(7, 21),
             relative_px=(-0.2, 0.2),
-            dilations=(1, 4),
         ),
     ),
     components=7,

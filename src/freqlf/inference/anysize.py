@@ -186,9 +186,8 @@ def convolve(layer: HybridLayer, activated: Tensor) -> Tensor:
 
 def measure(encoder: HalfLineEncoder, half_lines: Tensor) -> Tensor:
     """`HalfLineEncoder.measure` half-line by half-line: a tracer takes the sizes behind a split axis for fixed."""
-    if encoder.share is None:
-        return half_lines
-    return torch.stack([gelu(encoder.share(one)) for one in half_lines.unbind(dim=1)], dim=1)
+    parts = half_lines.unbind(dim=1)
+    return torch.cat(parts if encoder.share is None else [gelu(encoder.share(one)) for one in parts], dim=1)
 
 
 def mix_channels(layer: nn.Conv2d, parts: Sequence[Tensor]) -> Tensor:

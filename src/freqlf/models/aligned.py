@@ -92,15 +92,17 @@ class HalfLineEncoder(nn.Module):
 
     def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
         """Features before the reweighting; with `window`, of that part of the evidence only."""
-        context, half_lines = evidence if window is None else (window.of(part) for part in evidence)
-        return self.look(gelu(mix_channels(self.read, (context, self.measure(half_lines).flatten(1, 2)))))
+        context, half_lines = evidence
+        stem = gelu(mix_channels(self.read, (context, self.measure(half_lines))))
+        # Windows are cut here, where the channels are fewest.
+        return self.look(stem if window is None else window.of(stem).contiguous(memory_format=torch.channels_last))
 
     def measure(self, half_lines: Tensor) -> Tensor:
-        """What is read of the half-lines (B, J, channels, H, W)."""
-        if self.share is None:
-            return half_lines
-        B, J = half_lines.shape[:2]
-        return gelu(self.share(half_lines.flatten(0, 1))).unflatten(0, (B, J))
+        """What is read of the half-lines (B, J, channels, H, W), as channels of the image."""
+        pixels = half_lines.permute(0, 3, 4, 1, 2)  # B, H, W, J, channels, as they lie in memory
+        if self.share is not None:
+            pixels = gelu(F.linear(pixels, self.share.weight.flatten(1), self.share.bias))
+        return pixels.flatten(3).permute(0, 3, 1, 2)
 
 
 class RefinementPass(nn.Module):

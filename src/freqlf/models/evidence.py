@@ -64,37 +64,50 @@ def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: S
     relative_px adds the cost curve around the estimate at these distances from it. It stays empty in models
     that must not enumerate disparities.
     """
-    measure = _measure_fused if can_fuse(hypotheses_px, half_lines.views) else _measure
-    measurements = measure(half_lines, hypotheses_px, relative_px)
-    # The offset that each half-line would like best, and how sure it is.
     equations = half_lines.normal_equations(hypotheses_px[:, :1])
     numerators, denominators = (box_mean(part, 3) for part in equations)
-    measurements[:, :, -2] = torch.tanh(4 * numerators / (denominators + 0.02))
-    measurements[:, :, -1] = 0.25 * torch.log(denominators + 0.01)
+    measure = _measure_fused if can_fuse(hypotheses_px, half_lines.views) else _measure
+    measurements = measure(half_lines, hypotheses_px, relative_px, numerators, denominators)
     return Evidence(_describe_context(half_lines.centre, hypotheses_px), measurements)
 
 
-def _measure(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float]) -> Tensor:
-    """Costs (B, J, channels, H, W) of the hypotheses and around the first one; two channels are left free."""
+def _measure(
+    half_lines: HalfLines,
+    hypotheses_px: Tensor,
+    relative_px: Sequence[float],
+    numerators: Tensor,
+    denominators: Tensor,
+) -> Tensor:
+    """What half-lines say of the hypotheses, of disparities around the first one, and of its equations."""
     measurements: list[Tensor] = []  # B, J, H, W each
     for index, hypothesis_px in enumerate(hypotheses_px.split(1, dim=1)):
         measurements += _compare(half_lines, hypothesis_px, is_estimate=index == 0)
     for offset_px in relative_px:
         measurements.append(_compress(half_lines.costs(hypotheses_px[:, :1] + offset_px)))
-    free = torch.zeros_like(measurements[0])
-    return torch.stack([*measurements, free, free], dim=2)
+    # The offset that each half-line would like best, and how sure it is.
+    measurements.append(torch.tanh(4 * numerators / (denominators + 0.02)))
+    measurements.append(0.25 * torch.log(denominators + 0.01))
+    return torch.stack(measurements, dim=2)
 
 
-def _measure_fused(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float]) -> Tensor:
-    """The same in one loop."""
+def _measure_fused(
+    half_lines: HalfLines,
+    hypotheses_px: Tensor,
+    relative_px: Sequence[float],
+    numerators: Tensor,
+    denominators: Tensor,
+) -> Tensor:
+    """The same by compiled loops; in memory the measurements of a pixel lie side by side, ready for matrix products."""
     from freqlf.models.kernels.costs import compare_hypotheses
+    from freqlf.models.kernels.equations import describe_equations
 
     B, N, H, W = hypotheses_px.shape
     around_px = [hypotheses_px[:, :1] + offset_px for offset_px in relative_px]
     channels = count_half_line_channels(N, relative_px)
-    measurements = hypotheses_px.new_empty(B, len(half_lines.slices), channels, H, W)
+    measurements = hypotheses_px.new_empty(B, H, W, len(half_lines.slices), channels)
     compare_hypotheses(half_lines.packed(), torch.cat([hypotheses_px, *around_px], dim=1), N, measurements)
-    return measurements
+    describe_equations(numerators, denominators, measurements)
+    return measurements.permute(0, 3, 4, 1, 2)
 
 
 def _compress(cost: Tensor) -> Tensor:

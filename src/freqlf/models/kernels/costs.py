@@ -7,7 +7,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from freqlf.models.kernels.logarithm import log
+from freqlf.models.kernels.functions import log
 from freqlf.models.kernels.packing import PackedViews
 from freqlf.models.kernels.running import LOOP, run_in_threads
 from freqlf.models.kernels.warping import RUN, compare, locate, measure_room, number_pixels
@@ -25,7 +25,7 @@ _SHIFT = _f32(1.9 - 0.5 * math.log(_FACTOR))  # of their mean, to the scale of e
 
 
 def compare_hypotheses(packed: PackedViews, hypotheses_px: Tensor, compared: int, measurements: Tensor) -> None:
-    """Evidence of hypotheses (B, N, H, W) into the first channels of the measurements (B, J, channels, H, W).
+    """Evidence of hypotheses (B, N, H, W) into the first channels of the measurements (B, H, W, J, channels).
 
     Those of `freqlf.models.evidence`: five of the first hypothesis, two of the others up to `compared`, and one of
     all further ones.
@@ -36,14 +36,14 @@ def compare_hypotheses(packed: PackedViews, hypotheses_px: Tensor, compared: int
 def measure_costs(packed: PackedViews, disparity_px: Tensor) -> Tensor:
     """`HalfLines.costs` (B, J, H, W) of disparities (B, 1, H, W)."""
     B, _, H, W = disparity_px.shape
-    costs = torch.empty(B, len(packed.starts) - 1, 1, H, W)
+    costs = torch.empty(B, H, W, len(packed.starts) - 1, 1)
     _run(packed, disparity_px, 0, costs)
-    return costs.squeeze(2)
+    return costs.squeeze(4).permute(0, 3, 1, 2).contiguous()
 
 
 def _run(packed: PackedViews, hypotheses_px: Tensor, compared: int, measurements: Tensor) -> None:
     B, _, H, W = hypotheses_px.shape
-    hypotheses, results = hypotheses_px.flatten(2).contiguous().numpy(), measurements.flatten(3).numpy()
+    hypotheses, results = hypotheses_px.flatten(2).contiguous().numpy(), measurements.flatten(1, 2).numpy()
     runs = -(-H * W // RUN)
     run_in_threads(_compare_runs, B * runs, *packed, W, hypotheses, compared, results)
 
@@ -70,6 +70,10 @@ def _compare_runs(
     rows, columns, disparity_px = np.empty(RUN, np.float32), np.empty(RUN, np.float32), np.zeros(RUN, np.float32)
     pixels, down, right = np.empty(RUN, np.int32), np.empty(RUN, np.float32), np.empty(RUN, np.float32)
     room, differences, product = np.empty(RUN, np.float32), np.empty(RUN, np.float32), np.ones(RUN, np.float32)
+    channels = measurements.shape[3]
+    block = np.empty(
+        (J * channels, RUN + 16), np.float32
+    )  # rows at distances that do not fall on one another in caches
     sums, counts = np.empty((_PARTS, J, RUN), np.float32), np.empty((_PARTS, J, RUN), np.float32)
     for run in range(first_run, last_run):
         b, first_pixel = run // runs, run % runs * RUN
@@ -107,16 +111,18 @@ def _compare_runs(
             if is_compared:
                 _finish_logarithms(sums, counts)
             channel = n if compared == 0 else (0 if n == 0 else (3 + 2 * n if is_compared else 3 + compared + n))
-            _average(sums, counts, _ALL, compared > 0, measurements, b, channel, first_pixel, last_pixel)
+            _average(sums, counts, _ALL, compared > 0, block, channel, channels)
             if is_compared:
-                _average(sums, counts, _LOGARITHMS, False, measurements, b, channel + 1, first_pixel, last_pixel)
+                _average(sums, counts, _LOGARITHMS, False, block, channel + 1, channels)
             if is_estimate:
-                _average(sums, counts, _NEAR, True, measurements, b, 2, first_pixel, last_pixel)
-                _average(sums, counts, _FAR, True, measurements, b, 3, first_pixel, last_pixel)
+                _average(sums, counts, _NEAR, True, block, 2, channels)
+                _average(sums, counts, _FAR, True, block, 3, channels)
                 for j in range(J):
                     share = _f32(1) / _f32(starts[j + 1] - starts[j])
-                    for x in range(last_pixel - first_pixel):
-                        measurements[b, j, 4, first_pixel + x] = share * counts[_ALL, j, x]
+                    for x in range(RUN):
+                        block[j * channels + 4, x] = share * counts[_ALL, j, x]
+        written = channels if compared == 0 else 3 + compared + N
+        _write(block, written, measurements[b, first_pixel:last_pixel])
 
 
 @njit(**LOOP)
@@ -158,13 +164,11 @@ def _average(
     counts: Array,
     part: int,
     is_compressed: bool,
-    measurements: Array,
-    b: int,
+    block: Array,
     channel: int,
-    first_pixel: int,
-    last_pixel: int,
+    channels: int,
 ) -> None:
-    """`average_parts` over half-lines, if need be on the logarithmic scale of evidence, into a channel."""
+    """`average_parts` over half-lines, if need be on the logarithmic scale of evidence, into one of their channels."""
     J = sums.shape[1]
     overall, counted, means = np.zeros(RUN, np.float32), np.zeros(RUN, np.float32), np.empty(RUN, np.float32)
     for j in range(J):
@@ -181,5 +185,16 @@ def _average(
         if is_compressed:
             for x in range(RUN):
                 means[x] = _f32(0.5) * log(means[x] + _f32(0.003)) + _f32(1.9)
-        for x in range(last_pixel - first_pixel):
-            measurements[b, j, channel, first_pixel + x] = means[x]
+        block[j * channels + channel, :RUN] = means
+
+
+@njit(**LOOP)
+def _write(block: Array, written: int, measurements: Array) -> None:
+    """Turn the first channels of (J * channels, pixels) into (pixels, J, channels)."""
+    pixels, J, channels = measurements.shape
+    for j in range(J):
+        for first in range(0, written, 8):
+            last = min(first + 8, written)
+            for x in range(pixels):
+                for channel in range(first, last):
+                    measurements[x, j, channel] = block[j * channels + channel, x]

@@ -5,6 +5,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from freqlf.models.kernels.functions import log, tanh
 from freqlf.models.kernels.packing import PackedViews
 from freqlf.models.kernels.pixelpair import fill_pair, load_pair, magnitudes, splat, store_pair
 from freqlf.models.kernels.running import LOOP, run_in_threads
@@ -13,6 +14,7 @@ from freqlf.models.kernels.warping import locate, measure_room, number_pixels, s
 Array = np.ndarray
 
 _f32 = np.float32
+_RUN = 256  # pixels at a time where they do not depend on each other
 # Rows whose gradients along columns are known while those of the next are computed.
 _RING = 3
 # What is kept of a pixel: the image that is compared, sum w k e and sum w k^2, each with four numbers for its colours.
@@ -31,6 +33,38 @@ def make_equations(
         _solve_rows, B * H, *packed, disparity, robustness, together, numerators.numpy(), denominators.numpy()
     )
     return numerators, denominators
+
+
+def describe_equations(numerators: Tensor, denominators: Tensor, measurements: Tensor) -> None:
+    """The last two channels of evidence (B, H, W, J, channels), from averaged equations (B, J, H, W).
+
+    They are the offset that each half-line would like best, and how sure it is.
+    """
+    parts = (part.flatten(2).numpy() for part in (numerators, denominators))
+    B, H, W = measurements.shape[:3]
+    run_in_threads(_describe_pixels, B * H * W, *parts, measurements.flatten(1, 2).numpy())
+
+
+@njit(**LOOP)
+def _describe_pixels(
+    numerators: Array, denominators: Array, measurements: Array, first_pixel: int, last_pixel: int
+) -> None:
+    _, J, P = numerators.shape
+    offsets, weights = np.empty(_RUN, np.float32), np.empty(_RUN, np.float32)
+    last = measurements.shape[3] - 1
+    for pixel in range(first_pixel, last_pixel, _RUN):
+        # A run may end in the next image.
+        count = min(_RUN, last_pixel - pixel)
+        for j in range(J):
+            for x in range(count):
+                b, p = (pixel + x) // P, (pixel + x) % P
+                offsets[x], weights[x] = numerators[b, j, p], denominators[b, j, p]
+            for x in range(count):
+                offsets[x] = tanh(_f32(4) * offsets[x] / (weights[x] + _f32(0.02)))
+                weights[x] = _f32(0.25) * log(weights[x] + _f32(0.01))
+            for x in range(count):
+                b, p = (pixel + x) // P, (pixel + x) % P
+                measurements[b, p, j, last - 1], measurements[b, p, j, last] = offsets[x], weights[x]
 
 
 @njit(**LOOP)

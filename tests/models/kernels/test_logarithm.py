@@ -1,9 +1,0 @@
-import numpy as np
-
-from freqlf.models.kernels.logarithm import log
-
-
-def test_it_is_the_logarithm_to_the_precision_of_its_numbers() -> None:
-    values = np.concatenate([np.geomspace(1e-30, 1e30, 999), 1 + np.linspace(-1e-3, 1e-3, 99)]).astype(np.float32)
-    computed = np.array([log(value) for value in values])
-    np.testing.assert_allclose(computed, np.log(values.astype(np.float64)), rtol=2e-7, atol=1e-10)
