@@ -30,6 +30,7 @@ from freqlf.models.pointwise import mix_channels
 from freqlf.models.scale import gelu, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.tiles import Tile
+from freqlf.models.volume import Finding, SweepPass
 
 # Components within this distance of the heaviest one are the same surface.
 SURFACE_RADIUS_PX = 0.3
@@ -116,30 +117,62 @@ class RefinementPass(nn.Module):
         *,
         windows_px: Sequence[int],
         relative_px: Sequence[float],
+        knowledge_channels: int = 0,
     ) -> None:
+        """knowledge_channels: of what a sweep knows, see `Finding`; 0 if there is none."""
         super().__init__()
         self.encoder = encoder
+        self.recall: nn.Conv2d | None = None
+        if knowledge_channels:
+            inputs = knowledge_channels + count_hypotheses(windows_px)
+            self.recall = nn.Conv2d(inputs, encoder.look.out_channels, 1)
+            scale_weights(self.recall, gain=0.5, after_gelu=False)
         self.layers = nn.Sequential(*layers)
         self.decoder = decoder
         self.windows_px, self.relative_px = tuple(windows_px), tuple(relative_px)
 
     def forward(
-        self, half_lines: HalfLines, estimate_px: Tensor, alternative_px: Tensor, queries: Tensor | None = None
+        self,
+        half_lines: HalfLines,
+        estimate_px: Tensor,
+        alternative_px: Tensor,
+        finding: Finding | None = None,
+        queries: Tensor | None = None,
     ) -> Mixture:
         """Refine the estimate (B, 1, H, W); its surroundings and the alternative are the other hypotheses."""
         hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
-        evidence = self.encoder.gather(half_lines, hypotheses_px, self.relative_px)
-        field = self.layers(self.encoder(evidence))
+        field = self.encoder(self.encoder.gather(half_lines, hypotheses_px, self.relative_px))
+        prior: Tensor | None = None
+        if self.recall is not None and finding is not None:
+            prior = rate_hypotheses(finding.mixture, hypotheses_px)
+            field = field + self.recall(torch.cat((finding.knowledge, 0.5 * prior), dim=1))
+        field = self.layers(field)
         # The estimate comes first, so that a decoder of fewer components starts from it.
-        return self.decoder(F.gelu(field), queries, anchors=hypotheses_px[:, : self.decoder.components])
+        K = self.decoder.components
+        return self.decoder(
+            F.gelu(field), queries, anchors=hypotheses_px[:, :K], prior=None if prior is None else prior[:, :K]
+        )
+
+
+@torch.no_grad()
+def rate_hypotheses(mixture: Mixture, hypotheses_px: Tensor) -> Tensor:
+    """Log densities of a mixture at hypotheses (B, N, H, W), within limits: improbable is not impossible."""
+    return torch.stack([mixture.log_prob(one) for one in hypotheses_px.unbind(dim=1)], dim=1).clamp_(-4, 4)
 
 
 class AlignedFreqLF(nn.Module):
     """The compact FreqLF, or FreqLF+ if its passes evaluate relative costs and its lines include diagonals."""
 
-    def __init__(self, lines: Sequence[str], passes: Sequence[RefinementPass], slope: SlopeOptions) -> None:
+    def __init__(
+        self,
+        lines: Sequence[str],
+        passes: Sequence[RefinementPass],
+        slope: SlopeOptions,
+        sweep: SweepPass | None = None,
+    ) -> None:
         super().__init__()
         self.lines = tuple(lines)
+        self.sweep = sweep
         self.passes = nn.ModuleList(passes)
         self.slope = slope
         # The slope field does without the diagonals: they cost twice as much and do not make it better.
@@ -153,13 +186,18 @@ class AlignedFreqLF(nn.Module):
         return self.forward_passes(stacks, queries)[-1]
 
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
-        """The mixtures of all passes; only the last one is asked at `queries`."""
+        """The mixtures of the sweep, if there is one, and of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
         estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
         mixtures: list[Mixture] = []
+        finding: Finding | None = None
+        if self.sweep is not None:
+            finding = self.sweep(half_lines, estimate_px)
+            mixtures.append(finding.mixture)
+            estimate_px, alternative_px = split_surfaces(finding.mixture)
         for index, refine in enumerate(self.passes):
             is_last = index == len(self.passes) - 1
-            mixtures.append(refine(half_lines, estimate_px, alternative_px, queries if is_last else None))
+            mixtures.append(refine(half_lines, estimate_px, alternative_px, finding, queries if is_last else None))
             if not is_last:
                 estimate_px, alternative_px = split_surfaces(mixtures[-1])
         return mixtures

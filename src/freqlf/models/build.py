@@ -10,6 +10,7 @@ from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.paper import FreqLF, build_paper_model
 from freqlf.models.slope import SlopeOptions
+from freqlf.models.volume import SweepPass
 
 
 def build_model(config: ModelConfig) -> FreqLF | AlignedFreqLF:
@@ -36,10 +37,12 @@ def _build_epi(config: EpiConfig) -> FreqLF:
 
 
 def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
-    return AlignedFreqLF(config.lines, [_build_pass(config, one) for one in config.passes], SlopeOptions())
+    sweep = None if config.sweep is None else SweepPass(2 * len(config.lines), **asdict(config.sweep))
+    passes = [_build_pass(config, one, 0 if sweep is None else sweep.knowledge_channels) for one in config.passes]
+    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep)
 
 
-def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
+def _build_pass(config: AlignedConfig, one: PassConfig, knowledge_channels: int) -> RefinementPass:
     switches = config.switches
     counts = count_evidence(len(config.lines), one.windows_px, one.relative_px)
     encoder = HalfLineEncoder(
@@ -48,18 +51,26 @@ def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     layers = _build_layers(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
-        decoder = _build_anchored_decoder(one.channels, config.components)
-    return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px)
+        decoder = _build_anchored_decoder(one.channels, config.components, has_prior=knowledge_channels > 0)
+    return RefinementPass(
+        encoder,
+        layers,
+        decoder,
+        windows_px=one.windows_px,
+        relative_px=one.relative_px,
+        knowledge_channels=knowledge_channels,
+    )
 
 
-def _build_anchored_decoder(channels: int, components: int) -> MixtureDecoder:
-    """Starts where the estimate is: most weight on it, offsets near zero."""
+def _build_anchored_decoder(channels: int, components: int, *, has_prior: bool) -> MixtureDecoder:
+    """Starts where the estimate is: most weight on it, unless a prior weighs the anchors; offsets near zero."""
     decoder = MixtureDecoder(channels, channels, components, initial_spread_px=0.0, initial_deviation_px=0.15)
     output = decoder.mlp.output
     assert output.bias is not None
     with torch.no_grad():
         output.weight.mul_(0.1)
-        output.bias[0] = 2.0
+        if not has_prior:
+            output.bias[0] = 2.0
     return decoder
 
 

@@ -104,6 +104,35 @@ class PassConfig:
 
 
 @dataclass(frozen=True)
+class SweepConfig:
+    """A plane sweep before the passes of an aligned model, see `SweepPass`.
+
+    Attributes:
+        step_px: distance of the planes.
+        margin_px: how far they go beyond the range of the slope field.
+        most_planes: planes at most.
+        channels: of the volumes at 1/2, 1/4 and 1/8 of the resolution.
+        context_channels: of the central view's features there.
+        layers: 3D layers there.
+    """
+
+    step_px: float = 0.25
+    margin_px: float = 0.5
+    most_planes: int = 40
+    channels: tuple[int, int, int] = (24, 32, 48)
+    context_channels: tuple[int, int, int] = (32, 48, 64)
+    layers: tuple[int, int, int] = (1, 2, 2)
+
+    def __post_init__(self) -> None:
+        _check_positive(self, "most_planes")
+        if self.step_px <= 0 or self.margin_px < 0:
+            raise FreqLFError(f"step_px must be positive and margin_px not negative, not {self.step_px}, {self.margin_px}")
+        for name in ("channels", "context_channels", "layers"):
+            if len(getattr(self, name)) != 3 or min(getattr(self, name)) < 1:
+                raise FreqLFError(f"{name} must be three numbers of at least 1, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True)
 class AlignedConfig:
     """A model on slope-aligned views; takes any odd number of views per axis.
 
@@ -111,12 +140,14 @@ class AlignedConfig:
         lines: the lines of views it uses.
         passes: each refines the estimate of the one before.
         components: K of the mixture.
+        sweep: a plane sweep that finds the first estimate; without it, that is the slope field.
         field, reference_px, switches: as in `EpiConfig`.
     """
 
     lines: tuple[str, ...] = EPI_LINES
     passes: tuple[PassConfig, ...] = (PassConfig(),)
     components: int = 5
+    sweep: SweepConfig | None = None
     field: Literal["index", "frequency", "window"] = "frequency"
     reference_px: int | None = 128
     switches: Switches = Switches()
@@ -133,7 +164,7 @@ class AlignedConfig:
     @property
     def enumerates_disparities(self) -> bool:
         """Whether matching costs are evaluated over a range of disparities."""
-        return any(one.relative_px for one in self.passes)
+        return self.sweep is not None or any(one.relative_px for one in self.passes)
 
 
 ModelConfig = EpiConfig | AlignedConfig
@@ -162,6 +193,13 @@ PRESETS: dict[str, ModelConfig] = {
             PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),
         ),
         components=7,
+    ),
+    # The default: a plane sweep decides between surfaces, one pass at full resolution makes the result sharp.
+    "freqlf-plus-sweep": AlignedConfig(
+        lines=STAR_LINES,
+        passes=(PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),),
+        components=7,
+        sweep=SweepConfig(),
     ),
 }
 
@@ -195,6 +233,8 @@ def config_from_dict(content: dict[str, Any]) -> ModelConfig:
     values = dict(content)
     if "switches" in values:
         values["switches"] = _build(Switches, values["switches"])
+    if values.get("sweep") is not None:
+        values["sweep"] = _build(SweepConfig, values["sweep"])
     if "passes" in values:
         values["passes"] = tuple(_build(PassConfig, one) for one in values["passes"])
     return _build(kind, values)

@@ -4,15 +4,26 @@ All take disparity_px (B, ...) and valid (B, ...), boolean, or None if every pix
 (often NaN or infinity) has no influence, not even on gradients. Without any valid pixel the loss is zero.
 """
 
+import math
+
 import torch
 from torch import Tensor
 
 from freqlf.models.mixture import Mixture
 
 
-def nll(mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None) -> Tensor:
-    """Negative log-likelihood, in nats: the paper's loss."""
-    return -mean_over(mixture.log_prob(_known(disparity_px, valid)), valid)
+def nll(
+    mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None, background_density: float = 0.0
+) -> Tensor:
+    """Negative log-likelihood, in nats: the paper's loss.
+
+    background_density: of a uniform distribution that is added to the mixture, in 1/px. It bounds what a pixel
+    far from all components costs; without it a few such pixels have most of the gradient.
+    """
+    log_density = mixture.log_prob(_known(disparity_px, valid))
+    if background_density > 0:
+        log_density = torch.logaddexp(log_density, log_density.new_tensor(math.log(background_density)))
+    return -mean_over(log_density, valid)
 
 
 def l1(mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None) -> Tensor:

@@ -33,7 +33,7 @@ class Objective(nn.Module):
         total = torch.zeros((), device=truth_px.device)
         for index, mixture in enumerate(mixtures):
             mixture = Mixture(mixture.logits.float(), mixture.means.float(), mixture.deviations.float())
-            loss = losses.nll(mixture, truth_px, known)
+            loss = losses.nll(mixture, truth_px, known, self.recipe.background_density)
             if self.recipe.l1_weight > 0:
                 loss = loss + self.recipe.l1_weight * losses.l1(mixture, truth_px, known)
             total = total + (loss if index == len(mixtures) - 1 else self.recipe.early_weight * loss)

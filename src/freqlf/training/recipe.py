@@ -30,6 +30,7 @@ class Recipe:
     final_rate: float = setting(0.02, "share of the learning rate that the cosine ends with")
     clip_norm: float = setting(0.0, "gradients are scaled down to this norm; 0 leaves them")
     ema_decay: float = setting(0.0, "validate and keep a moving average of the weights; 0 uses the weights themselves")
+    background_density: float = setting(0.0, "uniform density added to the mixture in the loss, in 1/px; 0 adds none")
     l1_weight: float = setting(0.0, "weight of the mixture mean's absolute error beside the likelihood")
     early_weight: float = setting(0.5, "weight of the loss of all passes but the last, in models that have several")
     loss_border_px: int = setting(0, "pixels along a crop's edge without a loss: other views see them outside")
@@ -39,7 +40,8 @@ class Recipe:
 
     def __post_init__(self) -> None:
         check_range(self, 0, float("inf"), "steps", "epochs", "seed", "learning_rate", "weight_decay", "warmup_steps")
-        check_range(self, 0, float("inf"), "clip_norm", "l1_weight", "early_weight", "loss_border_px", "epsilon")
+        amounts = ("clip_norm", "l1_weight", "background_density", "early_weight", "loss_border_px", "epsilon")
+        check_range(self, 0, float("inf"), *amounts)
         check_range(self, 1, float("inf"), "batch_size")
         check_range(self, 0, 1, "fourier_rate", "beta1", "beta2", "ema_decay", "final_rate")
         if self.steps == 0 and self.epochs == 0:
