@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.models.config import PRESETS, config_to_dict
 from freqlf.training.checkpoint import require_same_run, save_checkpoint
-from freqlf.weights.checkpoint import Checkpoint, load_checkpoint, load_weights
+from freqlf.weights.checkpoint import Checkpoint, load_checkpoint
 
 
 def make(**changes) -> Checkpoint:
@@ -32,7 +31,7 @@ def test_what_is_saved_is_loaded(tmp_path):
     save_checkpoint(path, make())
     found = load_checkpoint(path)
     assert torch.equal(found.model["weight"], make().model["weight"])
-    assert torch.equal(load_weights(path)["weight"], make().ema["weight"])
+    assert torch.equal(found.ema["weight"], make().ema["weight"])
     assert found.optimizer == make().optimizer
     assert (found.step, found.best, found.seconds) == (3, {"step": 2, "mse_100": 1.5}, 12.5)
     require_same_run(path, found, make(step=0, model={}, ema={}, optimizer={}))
@@ -61,25 +60,6 @@ def test_other_runs_are_refused_with_the_difference(tmp_path, changes, message):
     save_checkpoint(path, make())
     with pytest.raises(FreqLFError, match=message):
         require_same_run(path, load_checkpoint(path), make(**changes))
-
-
-def test_weights_of_another_model_are_refused(tmp_path):
-    path = tmp_path / "best.pt"
-    save_checkpoint(path, make(model_config=config_to_dict(PRESETS["freqlf-small"])))
-    with pytest.raises(FreqLFError, match=r"weights of another model: lines is .* there and missing here"):
-        load_weights(path, config_to_dict(PRESETS["freqlf"]))
-
-
-def test_settings_that_came_later_have_their_defaults(tmp_path):
-    wanted = config_to_dict(PRESETS["freqlf-small"])
-    first, second = wanted["passes"]
-    older = {name: value for name, value in second.items() if name != "shared_channels"}
-    path = tmp_path / "best.pt"
-    save_checkpoint(path, make(model_config=wanted | {"passes": (first, older)}))
-    without_shared = wanted | {"passes": (first, second | {"shared_channels": 0})}
-    assert torch.equal(load_weights(path, without_shared)["weight"], make().ema["weight"])
-    with pytest.raises(FreqLFError, match=r"passes\[1\].shared_channels is 0 there and 16 here"):
-        load_weights(path, wanted)
 
 
 def test_other_formats_are_refused(tmp_path):

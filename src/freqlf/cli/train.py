@@ -47,7 +47,7 @@ def run(
     synthetic: int = 0,
     synthetic_data: Path | None = None,
     resume: bool = False,
-    weights: Path | None = None,
+    weights: str | None = None,
     max_minutes: float = math.inf,
     checkpoint_minutes: float = 5.0,
     validation_minutes: float = 10.0,
@@ -75,7 +75,7 @@ def run(
         synthetic: Generate so many scenes and train on them too; they are kept in OUT/synthetic.
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
         resume: Continue the run in OUT, if there is one.
-        weights: Checkpoint to take the initial weights from.
+        weights: Packaged weights, a .safetensors file or a checkpoint (.pt) to begin from.
         max_minutes: Stop and save after so long, to be resumed later.
         checkpoint_minutes: Time between checkpoints.
         validation_minutes: Time between validations.

@@ -126,7 +126,9 @@ class SweepConfig:
     def __post_init__(self) -> None:
         _check_positive(self, "most_planes")
         if self.step_px <= 0 or self.margin_px < 0:
-            raise FreqLFError(f"step_px must be positive and margin_px not negative, not {self.step_px}, {self.margin_px}")
+            raise FreqLFError(
+                f"step_px must be positive and margin_px not negative, not {self.step_px}, {self.margin_px}"
+            )
         for name in ("channels", "context_channels", "layers"):
             if len(getattr(self, name)) != 3 or min(getattr(self, name)) < 1:
                 raise FreqLFError(f"{name} must be three numbers of at least 1, not {getattr(self, name)}")

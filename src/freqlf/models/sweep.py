@@ -86,6 +86,7 @@ def sweep_planes(half_lines: HalfLines, normalised: HalfLines, planes: Planes) -
 @torch.no_grad()
 def normalise_contrast(half_lines: HalfLines) -> HalfLines:
     """Grey views without their local mean, over their local deviation: (B, 1, H, W) and (B, V, 1, H, W)."""
+
     def normalise(grey: Tensor) -> Tensor:  # B, V, H, W
         mean = _window_mean(grey)
         deviation = (_window_mean(grey.square()) - mean.square()).clamp_min_(0).sqrt_()
@@ -120,9 +121,7 @@ def _compare(half_lines: HalfLines, b: int, disparities_px: Tensor) -> tuple[Ten
     return means, logs
 
 
-def sweep_by_warping(
-    half_lines: HalfLines, b: int, disparities_px: Tensor, floor: float
-) -> tuple[Tensor, Tensor]:
+def sweep_by_warping(half_lines: HalfLines, b: int, disparities_px: Tensor, floor: float) -> tuple[Tensor, Tensor]:
     """What `sweep_fused` computes, by warps: for other devices, and what the fused loop is tested against."""
     one = replace(half_lines, centre=half_lines.centre[b : b + 1], views=half_lines.views[b : b + 1])
     J, (H, W) = len(one.slices), one.centre.shape[-2:]

@@ -134,7 +134,10 @@ class SweepPass(nn.Module):
         self.read = Pointwise(pixels * measurements, 2 * fine, after_activation=False)
         self.mix = Pointwise(2 * fine, fine)
         self.excite = nn.ModuleList(Excitation(c, v) for c, v in zip(context_channels, channels, strict=True))
-        self.down = nn.ModuleList(nn.Sequential(*[VolumeLayer(c) for _ in range(n)]) for c, n in zip(channels, layers))
+        self.down = nn.ModuleList(
+            nn.Sequential(*[VolumeLayer(width) for _ in range(count)])
+            for width, count in zip(channels, layers, strict=True)
+        )
         self.shrink = nn.ModuleList(
             _make_conv3d(before, after, stride=(1, 2, 2)) for before, after in ((fine, middle), (middle, coarse))
         )
@@ -173,11 +176,11 @@ class SweepPass(nn.Module):
         mean = costs.mean(dim=1)
         costs.sub_(mean.unsqueeze(1)).mul_(2)  # which plane costs less than others is what matters
         costs, mean, texture, centre = (_pad_to_cells(part) for part in (costs, mean, texture, centre - 0.5))
-        image = torch.cat((F.pixel_unshuffle(centre, _CELL_PX), *(F.avg_pool2d(m, _CELL_PX) for m in (mean, texture))), 1)
-        cells = F.pixel_unshuffle(costs, _CELL_PX).transpose(1, 2)
-        return cells.contiguous(memory_format=torch.channels_last_3d), image.contiguous(
-            memory_format=torch.channels_last
+        image = torch.cat(
+            (F.pixel_unshuffle(centre, _CELL_PX), *(F.avg_pool2d(m, _CELL_PX) for m in (mean, texture))), 1
         )
+        cells = F.pixel_unshuffle(costs, _CELL_PX).transpose(1, 2).contiguous(memory_format=torch.channels_last_3d)
+        return cells, image.contiguous(memory_format=torch.channels_last)
 
     def _look(self, half_lines: HalfLines, normalised: HalfLines, planes: Planes) -> tuple[Tensor, list[Tensor]]:
         cells, image = self._measure(half_lines, normalised, planes)
@@ -227,7 +230,9 @@ class SweepPass(nn.Module):
         return torch.cat((gathered, torch.stack(facts, dim=1)), dim=1)
 
 
-def _make_conv3d(inputs: int, outputs: int, *, gain: float = 1.0, stride: tuple[int, int, int] = (1, 1, 1)) -> nn.Conv3d:
+def _make_conv3d(
+    inputs: int, outputs: int, *, gain: float = 1.0, stride: tuple[int, int, int] = (1, 1, 1)
+) -> nn.Conv3d:
     convolution = nn.Conv3d(inputs, outputs, 3, padding=1, stride=stride)
     scale_weights(convolution, gain=gain)
     return convolution.to(memory_format=torch.channels_last_3d)  # type: ignore[call-overload, no-any-return]

@@ -12,9 +12,7 @@ from torch import Tensor
 from freqlf.models.mixture import Mixture
 
 
-def nll(
-    mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None, background_density: float = 0.0
-) -> Tensor:
+def nll(mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None, background_density: float = 0.0) -> Tensor:
     """Negative log-likelihood, in nats: the paper's loss.
 
     background_density: of a uniform distribution that is added to the mixture, in 1/px. It bounds what a pixel

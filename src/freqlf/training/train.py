@@ -26,7 +26,8 @@ from freqlf.training.objective import Objective, learning_rate, make_optimizer, 
 from freqlf.training.recipe import Recipe
 from freqlf.training.stopping import Alarm, catch_signals
 from freqlf.training.validation import draw_validation, validate
-from freqlf.weights.checkpoint import Checkpoint, load_checkpoint, load_weights
+from freqlf.weights.checkpoint import Checkpoint, load_checkpoint
+from freqlf.weights.transfer import transfer_weights
 
 LAST, BEST, PICTURES = "last.pt", "best.pt", "pictures"
 
@@ -37,7 +38,7 @@ class RunOptions:
 
     directory: Path
     resume: bool = False
-    weights: Path | None = None  # a checkpoint to begin from, instead of random weights
+    weights: str | Path | None = None  # packaged weights or a file to begin from, instead of random weights
     max_minutes: float = math.inf
     checkpoint_minutes: float = 5.0
     validation_minutes: float = 10.0
@@ -88,8 +89,9 @@ def train(
         )
 
     # Model, moving average, optimizer.
+    notes: list[str] = []
     if options.weights is not None and not is_resumed:
-        model.load_state_dict(load_weights(options.weights, model_config))
+        notes = transfer_weights(model, options.weights)
     model.to(processes.device)
     for convolution in (part for part in model.modules() if isinstance(part, nn.Conv2d)):
         convolution.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # up to three times as fast
@@ -150,6 +152,8 @@ def train(
     with make_monitor(options, total_steps, state.step, processes) as monitor, catch_signals() as signals:
         if is_resumed:
             monitor.say(f"continuing {options.directory} after step {state.step} of {total_steps}")
+        for note in notes:
+            monitor.say(note)
         model.train()
         started = time.monotonic()
         for batch in batches:

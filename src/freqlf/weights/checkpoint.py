@@ -11,7 +11,6 @@ from torch import Tensor
 
 from freqlf import __version__
 from freqlf.errors import FreqLFError
-from freqlf.models.config import config_from_dict, config_to_dict
 
 FORMAT = 1  # to be raised when the meaning of the contents changes
 
@@ -71,19 +70,6 @@ def load_checkpoint(path: Path) -> Checkpoint:
     if odd:
         raise FreqLFError(f"{path}, made by freqlf {version}, differs in {odd[0]!r} from checkpoints of {__version__}")
     return Checkpoint(**content)
-
-
-def load_weights(path: Path, model_config: dict[str, Any] | None = None) -> State:
-    """The averaged weights of a checkpoint; with a `model_config`, only of a model like that."""
-    checkpoint = load_checkpoint(path)
-    if model_config is not None:
-        # Settings that came after the checkpoint have their defaults, which is what its model did.
-        found = config_to_dict(config_from_dict(checkpoint.model_config))
-        difference = first_difference(found, model_config)
-        if difference is not None:
-            name, old, new = difference
-            raise FreqLFError(f"{path} has weights of another model: {name} is {old} there and {new} here")
-    return checkpoint.ema
 
 
 def first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any] | None:

@@ -23,13 +23,7 @@ def load_model(model: str | Path) -> AlignedFreqLF | FreqLF:
 
 def load_calibrated(model: str | Path) -> tuple[AlignedFreqLF | FreqLF, Calibration | None]:
     """The same with the calibration of its intervals, if the weights carry one; checkpoints never do."""
-    if str(model) in WEIGHTS:
-        path = WEIGHTS[str(model)].path
-    else:
-        path = Path(model)
-        if path.suffix not in (".safetensors", ".pt"):
-            known = ", ".join([SLOPE, *WEIGHTS])
-            raise FreqLFError(f"unknown model {str(model)!r}: choose {known}, or give a .safetensors or .pt file")
+    path = find_weights(model)
     weights = read_any_weights(path)
     network = build_model(weights.config)
     try:
@@ -37,6 +31,17 @@ def load_calibrated(model: str | Path) -> tuple[AlignedFreqLF | FreqLF, Calibrat
     except RuntimeError as error:
         raise FreqLFError(f"{path} does not fit the model that it describes; it is damaged") from error
     return network.eval(), weights.calibration
+
+
+def find_weights(model: str | Path) -> Path:
+    """The file of packaged weights of this name, or the file itself."""
+    if str(model) in WEIGHTS:
+        return WEIGHTS[str(model)].path
+    path = Path(model)
+    if path.suffix not in (".safetensors", ".pt"):
+        known = ", ".join([SLOPE, *WEIGHTS])
+        raise FreqLFError(f"unknown model {str(model)!r}: choose {known}, or give a .safetensors or .pt file")
+    return path
 
 
 def read_any_weights(path: Path) -> WeightFile:

@@ -18,9 +18,7 @@ _f32 = np.float32
 _UNSEEN = _f32(-1)  # no view of a half-line shows the pixel
 
 
-def sweep_fused(
-    half_lines: "HalfLines", b: int, disparities_px: Tensor, floor: float
-) -> tuple[Tensor, Tensor]:
+def sweep_fused(half_lines: "HalfLines", b: int, disparities_px: Tensor, floor: float) -> tuple[Tensor, Tensor]:
     """Mean difference, and mean of log(difference + floor), of image b's half-lines, (D, J, H, W) each.
 
     Where no view of a half-line shows a pixel, the difference is negative.

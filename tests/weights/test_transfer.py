@@ -1,0 +1,65 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from freqlf.errors import FreqLFError
+from freqlf.models.build import build_model
+from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig
+from freqlf.weights.files import write_weights
+from freqlf.weights.load import load_model
+from freqlf.weights.transfer import transfer_weights
+
+PASS = PassConfig(channels=16, layers=1, modes=4, stem_channels=16, windows_px=(11,), shared_channels=8)
+TINY = AlignedConfig(lines=STAR_LINES, passes=(PASS,))
+
+
+def test_packaged_weights_by_name() -> None:
+    network = build_model(PRESETS["freqlf-small"])
+    assert transfer_weights(network, "freqlf-small") == []
+    for name, values in load_model("freqlf-small").state_dict().items():
+        assert torch.equal(network.state_dict()[name], values)
+
+
+def test_added_inputs_are_ignored_at_first(tmp_path, plane_stacks) -> None:
+    torch.manual_seed(0)
+    old = build_model(TINY)
+    path = tmp_path / "old.safetensors"
+    write_weights(path, TINY, old.state_dict(), {})
+    wider = build_model(replace(TINY, passes=(replace(PASS, relative_px=(-0.2, 0.2)),)))
+    notes = transfer_weights(wider, path)
+    assert len(notes) == 1
+    assert "passes.0.encoder.share.weight takes" in notes[0]
+    added = wider.state_dict()["passes.0.encoder.share.weight"][:, old.passes[0].encoder.share.in_channels :]
+    assert added.shape[1] == 2
+    assert (added == 0).all()
+
+
+def test_a_new_layer_keeps_its_initial_weights(tmp_path) -> None:
+    torch.manual_seed(0)
+    old = build_model(TINY)
+    path = tmp_path / "old.safetensors"
+    write_weights(path, TINY, old.state_dict(), {})
+    deeper = build_model(replace(TINY, passes=(replace(PASS, layers=2),)))
+    before = deeper.state_dict()["passes.0.layers.1.local.weight"].clone()
+    notes = transfer_weights(deeper, path)
+    assert all("passes.0.layers.1" in note and "random" in note for note in notes)
+    assert torch.equal(deeper.state_dict()["passes.0.layers.1.local.weight"], before)
+    kept = old.state_dict()["passes.0.layers.0.local.weight"].half().float()  # files have 16 bits
+    assert torch.equal(deeper.state_dict()["passes.0.layers.0.local.weight"], kept)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        (replace(PASS, channels=24), "is 16 x .* there and 24 x .* here"),
+        (replace(PASS, shared_channels=0), "weights of another model"),
+    ],
+)
+def test_other_models_are_refused(tmp_path, changed: PassConfig, message: str) -> None:
+    path = tmp_path / "old.safetensors"
+    write_weights(path, TINY, build_model(TINY).state_dict(), {})
+    with pytest.raises(FreqLFError, match=message):
+        transfer_weights(build_model(replace(TINY, passes=(changed,))), path)
+    with pytest.raises(FreqLFError, match="no layer of this model"):
+        transfer_weights(build_model(replace(PRESETS["freqlf"], channels=8, stream_channels=8)), path)
