@@ -196,13 +196,6 @@ PRESETS: dict[str, ModelConfig] = {
         ),
         components=7,
     ),
-    # The default: a plane sweep decides between surfaces, one pass at full resolution makes the result sharp.
-    "freqlf-plus-sweep": AlignedConfig(
-        lines=STAR_LINES,
-        passes=(PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),),
-        components=7,
-        sweep=SweepConfig(),
-    ),
 }
 
 
