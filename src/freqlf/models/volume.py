@@ -235,7 +235,7 @@ def _make_conv3d(
 ) -> nn.Conv3d:
     convolution = nn.Conv3d(inputs, outputs, 3, padding=1, stride=stride)
     scale_weights(convolution, gain=gain)
-    return convolution.to(memory_format=torch.channels_last_3d)  # type: ignore[call-overload, no-any-return]
+    return convolution.to(memory_format=torch.channels_last_3d)  # type: ignore[call-overload]
 
 
 def _make_conv2d(
