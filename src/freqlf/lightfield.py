@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from freqlf.errors import FreqLFError
-from freqlf.io.image import read_image, to_float_rgb
+from freqlf.io.image import read_image, read_size, to_float_rgb
 
 View = NDArray[np.float32]  # (H, W, 3) in [0, 1]
 Number = TypeVar("Number", float, NDArray[np.floating])
@@ -43,6 +43,9 @@ class ViewSource(Protocol):
 
     def name(self, u: int, v: int) -> str:
         """What to call the view in an error message: its file, if it has one."""
+
+    def size(self, u: int, v: int) -> tuple[int, int]:
+        """The view's (height, width), without reading its pixels."""
 
     def read(self, u: int, v: int) -> View:
         """The view's pixels."""
@@ -102,13 +105,13 @@ class LightField:
 
     @property
     def height(self) -> int:
-        """Rows of pixels per view."""
-        return self.centre_view().shape[0]
+        """Rows of pixels per view; known without reading any."""
+        return self._source.size(*self.centre)[0]
 
     @property
     def width(self) -> int:
-        """Columns of pixels per view."""
-        return self.centre_view().shape[1]
+        """Columns of pixels per view; known without reading any."""
+        return self._source.size(*self.centre)[1]
 
     def has_view(self, u: int, v: int) -> bool:
         """Whether the view is there."""
@@ -199,7 +202,7 @@ class LightField:
                 f"crop {width} x {height} at ({y}, {x}) must be at least 2 x 2 and lie within the views "
                 f"of {self.width} x {self.height} pixels"
             )
-        return self._derive(lambda view, step: view[y : y + height, x : x + width])
+        return self._derive(lambda view, step: view[y : y + height, x : x + width], size=(height, width))
 
     def sheared(self, k: float) -> "LightField":
         """Shift each view in proportion to its distance from the centre, which adds `k` to every disparity.
@@ -215,11 +218,13 @@ class LightField:
         """Every view resized by `factor` (antialiased, rounded down to whole pixels); disparities scale along."""
         if not (math.isfinite(factor) and min(self.height, self.width) * factor >= 2):
             raise FreqLFError(f"cannot scale {self.width} x {self.height} views by {factor}: 2 x 2 pixels must remain")
-        return self._derive(lambda view, step: _scale(view, factor))
+        size = _scaled_size(self.height, self.width, factor)
+        return self._derive(lambda view, step: _scale(view, factor), size=size)
 
     def transposed(self) -> "LightField":
         """Swap u with v and y with x: the horizontal stack becomes the vertical one. Disparities keep their sign."""
-        return self._derive(lambda view, step: view.transpose(1, 0, 2), lambda u, v: (v, u), (self.columns, self.rows))
+        grid, size = (self.columns, self.rows), (self.width, self.height)
+        return self._derive(lambda view, step: view.transpose(1, 0, 2), lambda u, v: (v, u), grid, size)
 
     def flipped_horizontally(self) -> "LightField":
         """Mirror left and right, of the pixels and of the views, so that disparities keep their sign."""
@@ -263,9 +268,14 @@ class LightField:
         transform: "Callable[[View, tuple[int, int]], View]",
         locate: Callable[[int, int], tuple[int, int]] = lambda u, v: (u, v),
         grid: tuple[int, int] | None = None,
+        size: tuple[int, int] | None = None,
     ) -> "LightField":
-        """A light field whose view (u, v) is `transform(view, its step from the centre)` of our view `locate(u, v)`."""
-        return LightField.from_source(*(grid or (self.rows, self.columns)), _DerivedViews(self, transform, locate))
+        """A light field whose view (u, v) is `transform(view, its step from the centre)` of our view `locate(u, v)`.
+
+        grid, size: (rows, columns) of views and (height, width) of a view, where they become others.
+        """
+        source = _DerivedViews(self, transform, locate, size)
+        return LightField.from_source(*(grid or (self.rows, self.columns)), source)
 
 
 class StoredViews:
@@ -277,6 +287,7 @@ class StoredViews:
         name_view: Callable[[int, int], str] | None = None,
     ) -> None:
         self._stored = dict(views)
+        self._sizes: dict[tuple[int, int], tuple[int, int]] = {}
         self._name_view = name_view
 
     def has(self, u: int, v: int) -> bool:
@@ -295,6 +306,17 @@ class StoredViews:
         stored = self._stored[u, v]
         return read_image(stored) if isinstance(stored, Path) else to_float_rgb(stored, name=self.name(u, v))
 
+    def size(self, u: int, v: int) -> tuple[int, int]:
+        """The view's (height, width), of a file by its header."""
+        stored = self._stored.get((u, v))
+        if stored is None:
+            raise FreqLFError(f"view ({u}, {v}) is missing: {self.name(u, v)} is not there")
+        if isinstance(stored, Path):
+            if (u, v) not in self._sizes:
+                self._sizes[u, v] = read_size(stored)
+            return self._sizes[u, v]
+        return stored.shape[0], stored.shape[1]
+
 
 class _DerivedViews:
     """Views computed from those of another light field."""
@@ -304,16 +326,21 @@ class _DerivedViews:
         parent: LightField,
         transform: Callable[[View, tuple[int, int]], View],
         locate: Callable[[int, int], tuple[int, int]],
+        size: tuple[int, int] | None,
     ) -> None:
         self._parent = parent
         self._transform = transform
         self._locate = locate
+        self._size = size
 
     def has(self, u: int, v: int) -> bool:
         return self._parent.has_view(*self._locate(u, v))
 
     def name(self, u: int, v: int) -> str:
         return self._parent._source.name(*self._locate(u, v))
+
+    def size(self, u: int, v: int) -> tuple[int, int]:
+        return self._size or self._parent._source.size(*self._locate(u, v))
 
     def forget(self, u: int, v: int) -> None:
         self._parent.forget(*self._locate(u, v))
@@ -334,9 +361,13 @@ def _shift(view: View, down_px: float, right_px: float) -> View:
     return np.clip(shifted, 0, 1, out=shifted)  # splines overshoot at edges
 
 
+def _scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
+    return int(height * factor + 1e-9), int(width * factor + 1e-9)
+
+
 def _scale(view: View, factor: float) -> View:
     """Resize by exactly `factor` in both directions, though the result's size is rounded down."""
-    height, width = int(view.shape[0] * factor + 1e-9), int(view.shape[1] * factor + 1e-9)
+    height, width = _scaled_size(view.shape[0], view.shape[1], factor)
     # The part of the picture that the rounded size covers; without it the two axes would scale differently.
     box = (0, 0, min(width / factor, view.shape[1]), min(height / factor, view.shape[0]))
     channels = [

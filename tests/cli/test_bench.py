@@ -40,8 +40,8 @@ def test_large_images_are_measured_less_often() -> None:
         (["--presets", "nothing"], "unknown preset 'nothing'"),
         (["--memory-presets", "nothing"], "unknown preset 'nothing'"),
         (["--sizes", "8"], "--sizes at least 32"),
-        (["--repeats", "0"], "--repeats must be at least 1"),
-        (["--threads", "0"], "--threads must be at least 1"),
+        (["--repeats", "0"], "--repeats must be between 1"),
+        (["--threads", "0"], "--threads must be between 1"),
     ],
 )
 def test_mistakes_are_one_line(flags: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,7 +62,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (write_eight_by_eight, "has 8 x 8 views, and an even number has no central one"),
         (write_odd_lenslets, "200 x 160 pixels, which is no multiple of the pitch of 14"),
         (write_truncated_hdf5, "scene.h5 as HDF5"),
-        (write_damaged_view, "cannot read the image"),
+        (write_damaged_view, "view_2_4.png as an image"),
     ],
 )
 def test_bad_inputs(tmp_path: Path, array, write, message: str, capsys: pytest.CaptureFixture[str]) -> None:

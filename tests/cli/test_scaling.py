@@ -32,7 +32,7 @@ def test_two_sizes_in_tiles_and_in_one_piece(tmp_path, capsys) -> None:
     [
         (["--presets", "huge"], "unknown preset 'huge'"),
         (["--sizes", "8"], "--sizes at least 32"),
-        (["--repeats", "0"], "--repeats must be at least 1"),
+        (["--repeats", "0"], "--repeats must be between 1"),
     ],
 )
 def test_mistakes_are_one_line(flags, message, tmp_path, capsys) -> None:

@@ -84,15 +84,15 @@ def test_generated_scenes_are_made_once_like_the_others(flags, tmp_path):
     [
         (["--preset", "freqlf-huge"], "unknown preset 'freqlf-huge': choose one of freqlf"),
         (["--recipe", "soup"], "unknown recipe 'soup'"),
-        (["--batch-size", "0"], "batch_size must be at least 1, not 0"),
+        (["--batch-size", "0"], "batch_size must be between 1 and 4096, not 0"),
         (["--train-split", "one,three"], "three is in --train-split and in --validation-split"),
         (["--train-split", "four"], "no scene four under"),
         (["--train-split", "none"], "no scene to train on"),
         (["--train-split", ","], "--train-split names no scene"),
         (["--crop-size-px", "128"], "crops of 128 px do not fit into scenes of 32 px"),
         (["--precision", "bf16"], "--precision bf16 needs a CUDA device"),
-        (["--weights", "none.pt"], "cannot read none.pt"),
-        (["--out", "/proc/run"], "cannot write to /proc/run"),
+        (["--weights", "none.pt"], "none.pt does not exist"),
+        (["--out", "/proc/run"], "cannot write /proc/run"),
         (["--data", "nowhere"], "nowhere is not a directory"),
     ],
 )

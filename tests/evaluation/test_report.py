@@ -199,7 +199,7 @@ def spoil_a_figure(folder: Path) -> None:
     [
         (remove_the_json, "holds no evaluation.json"),
         (cut_the_json, "evaluation.json is not JSON"),
-        (empty_the_json, "is not the result of `freqlf evaluate`"),
+        (empty_the_json, "evaluation.json must be an object"),
         (spoil_a_figure, "masks.png is not a PNG file"),
     ],
 )

@@ -83,8 +83,8 @@ def test_headers_that_lie_get_one_line_and_no_memory(tmp_path, content, message)
 
 
 def test_files_that_cannot_be_opened_are_named(tmp_path):
-    for path in (tmp_path / "absent.pfm", tmp_path):
-        with pytest.raises(FreqLFError, match=f"cannot read {path}"):
+    for path, reason in ((tmp_path / "absent.pfm", "does not exist"), (tmp_path, "is a folder")):
+        with pytest.raises(FreqLFError, match=f"{path} {reason}"):
             read_pfm(path)
 
 

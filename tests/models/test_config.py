@@ -47,12 +47,12 @@ def test_components_can_be_removed() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"colour": 1}, "unknown key 'colour' in AlignedConfig"),
-        ({"passes": [{"depth": 3}]}, "unknown key 'depth' in PassConfig"),
-        ({"kind": "volume"}, "unknown kind of model 'volume'"),
+        ({"colour": 1}, "an unknown key 'colour'"),
+        ({"passes": [{"depth": 3}]}, "an unknown key 'depth'"),
+        ({"kind": "volume"}, "unknown kind of model"),
         ({"lines": ["sideways"]}, "lines must be some of"),
         ({"passes": []}, "at least one pass"),
-        ({"components": 0}, "components must be at least 1, not 0"),
+        ({"components": 0}, "components must be between 1 and 4096, not 0"),
     ],
 )
 def test_bad_configurations_are_refused(change: dict, message: str) -> None:

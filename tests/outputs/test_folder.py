@@ -203,7 +203,7 @@ def test_views_that_cannot_be_read_are_named_as_such(tmp_path, make_scene, certa
     scene = Scene(make_scene())
     bad = scene.directory / "input_Cam003.png"
     bad.write_bytes(bad.read_bytes()[:200])
-    with pytest.raises(FreqLFError, match=f"cannot read the image {bad}"):
+    with pytest.raises(FreqLFError, match=f"cannot read {bad} as an image"):
         write_estimate(tmp_path / "out", certain, scene.light_field(), options=OutputOptions(all_in_focus=True))
     assert not (tmp_path / "out").exists()
 

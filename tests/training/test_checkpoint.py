@@ -102,7 +102,7 @@ def test_nothing_in_a_file_is_executed(tmp_path, monkeypatch):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FreqLFError, match=r"cannot read .*none\.pt: No such file"):
+    with pytest.raises(FreqLFError, match=r"none\.pt does not exist"):
         load_checkpoint(tmp_path / "none.pt")
 
 

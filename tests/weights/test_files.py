@@ -57,7 +57,7 @@ def test_a_calibration_travels_with_the_weights(tmp_path: Path) -> None:
     assert read_weights(path).calibration == calibration
     assert load_calibrated(path)[1] == calibration
     header = {"format": "freqlf-weights-1", "config": json.dumps(config_to_dict(CONFIG)), "facts": "{}"}
-    for content, message in (("{", "damaged"), ("{}", f"the calibration in {path} is not a calibration")):
+    for content, message in (("{", "not JSON"), ("{}", f"the calibration in {path} is not a calibration")):
         save_file({"a": torch.zeros(1)}, path, metadata=header | {"calibration": content})
         with pytest.raises(FreqLFError, match=message):
             read_weights(path)
@@ -79,7 +79,7 @@ def test_other_files_are_refused(tmp_path: Path, weights: Path) -> None:
     with pytest.raises(FreqLFError, match="unknown key 'colour'"):
         read_weights(foreign)
     write_weights(foreign, CONFIG, {"a": torch.zeros(1)}, {})
-    with pytest.raises(FreqLFError, match="does not fit the model"):
+    with pytest.raises(FreqLFError, match="are not those of the model"):
         load_model(foreign)
     with pytest.raises(FreqLFError, match="unknown model 'nobody'"):
         load_model("nobody")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from freqlf.cli.arguments import Repeats, SidePx, Threads
 from freqlf.cli.costs import Device, Piece, check_options, measure_and_report
 from freqlf.evaluation.tables import Table
 
@@ -17,11 +18,11 @@ CONTENTS = {
 
 def run(
     presets: tuple[str, ...] = ("slope", "freqlf-small", "freqlf-plus-small"),
-    sizes: tuple[int, ...] = (512, 1024),
+    sizes: tuple[SidePx, ...] = (512, 1024),
     memory_presets: tuple[str, ...] = ("freqlf",),
-    repeats: int = 5,
+    repeats: Repeats = 5,
     device: Device = "cpu",
-    threads: int | None = None,
+    threads: Threads | None = None,
     out: Path | None = None,
     overwrite: bool = False,
 ) -> None:
@@ -62,7 +63,7 @@ def run(
     )
 
 
-def choose_repeats(repeats: int, size_px: int) -> int:
+def choose_repeats(repeats: Repeats, size_px: int) -> int:
     """So many up to 512 x 512 pixels, and of larger images as many as take about as long; at least two if asked."""
     fewer = round(repeats * min(1.0, (512 / size_px) ** 2))
     return max(fewer, min(repeats, 2))

@@ -6,6 +6,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
+from freqlf.cli.arguments import BorderPx
 from freqlf.cli.terminal import print_table, show_progress
 from freqlf.data.hci import choose_scenes
 from freqlf.errors import FreqLFError
@@ -23,7 +24,7 @@ def run(
     data: Path,
     out: Path,
     split: str = "training",
-    border: int = DEFAULT_BORDER_PX,
+    border: BorderPx = DEFAULT_BORDER_PX,
 ) -> None:
     """Fit how wide intervals must be, on maps with a variance and scenes with ground truth.
 

@@ -1,35 +1,37 @@
 """`freqlf data synth`: generate light fields with exact ground truth."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from freqlf.cli.arguments import Disparity, Scenes, SidePx, Views
 from freqlf.cli.terminal import make_progress
 from freqlf.data.hci import Scene, write_scene
 from freqlf.errors import FreqLFError
 from freqlf.io.files import replacing_directory
+from freqlf.io.schema import Amount, Seed
 
 if TYPE_CHECKING:  # the module imports torch
     from freqlf.data.synthetic import SceneOptions
 
-Amount = float | tuple[float, float]
+Spread = Amount | tuple[Amount, Amount]
 
 
 def run(
     out: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="OUT")],
-    scenes: int = 10,
-    seed: int = 0,
-    size: int = 512,
-    height: int | None = None,
-    views: int = 9,
-    disparity_range: tuple[float, float] = (-4.0, 4.0),
+    scenes: Scenes = 10,
+    seed: Seed = 0,
+    size: SidePx = 512,
+    height: SidePx | None = None,
+    views: Views = 9,
+    disparity_range: tuple[Disparity, Disparity] = (-4.0, 4.0),
     layout: str | None = None,
-    noise: Amount = 0.0,
-    blur: Amount = 0.0,
-    exposure_jitter: Amount = 0.0,
+    noise: Spread = 0.0,
+    blur: Spread = 0.0,
+    exposure_jitter: Spread = 0.0,
     highlights: bool = True,
-    bits: int = 8,
+    bits: Literal[8, 16] = 8,
     overwrite: bool = False,
 ) -> None:
     """Generate light fields with exact ground truth, in the layout of the HCI benchmark.

@@ -7,10 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import Progress
 
+from freqlf.cli.arguments import SidePx, Views
 from freqlf.cli.terminal import make_progress
 from freqlf.data.hci import Scene, write_scene
 from freqlf.evaluation.metrics import score_map
 from freqlf.io.files import replacing_directory, write_json
+from freqlf.io.schema import Seed
 from freqlf.lightfield import LINES, LightField, View
 from freqlf.provenance import describe_run
 
@@ -27,7 +29,7 @@ CONTENTS = {
 }
 
 
-def run(out: Path, overwrite: bool = False, seed: int = 403, size: int = 320, views: int = 9) -> None:
+def run(out: Path, overwrite: bool = False, seed: Seed = 403, size: SidePx = 320, views: Views = 9) -> None:
     """Generate a light field, estimate its disparity, and draw both: truth, estimate, error and EPIs.
 
     Args:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from freqlf.cli.arguments import BorderPx
 from freqlf.cli.terminal import print_table, show_progress
 from freqlf.data.hci import Scene, choose_scenes
 from freqlf.errors import FreqLFError
@@ -44,7 +45,7 @@ def run(
     split: str = "training",
     compare: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
     name: str | None = None,
-    border: int = DEFAULT_BORDER_PX,
+    border: BorderPx = DEFAULT_BORDER_PX,
     calibration: Path | None = None,
     figures: bool = True,
     overwrite: bool = False,

@@ -2,11 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Annotated
 
+from freqlf.cli.arguments import SidePx, Threads, Views
 from freqlf.cli.terminal import make_progress
 from freqlf.errors import FreqLFError
 from freqlf.inference.compute import ComputeOptions
 from freqlf.io.files import require_folder, write_bytes
+from freqlf.io.schema import Range
 from freqlf.threads import use_threads
 
 
@@ -14,11 +17,11 @@ def run(
     out: Path,
     model: str | None = None,
     onnx: bool = True,
-    size: tuple[int, int] | None = None,
-    views: int = 9,
-    opset: int = 17,
+    size: tuple[SidePx, SidePx] | None = None,
+    views: Views = 9,
+    opset: Annotated[int, Range(1, 100)] = 17,
     raw_intervals: bool = False,
-    threads: int | None = None,
+    threads: Threads | None = None,
 ) -> None:
     """Export a model as an ONNX graph, and check it against PyTorch in ONNX Runtime before it is written.
 

@@ -14,7 +14,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from freqlf.errors import FreqLFError
+from freqlf.cli.arguments import check_arguments
+from freqlf.errors import FreqLFError, to_plain
 
 # name as typed: (module in freqlf.cli, one line for the overview)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -84,6 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name, rest = _split_command(arguments)
         command = importlib.import_module(f"freqlf.cli.{COMMANDS[name][0]}").run
         positional, named = _parse(command, name, rest)
+        check_arguments(command, positional, named)
         result = command(*positional, **named)
     except FreqLFError as error:
         print(f"freqlf: {error}", file=sys.stderr)
@@ -91,6 +93,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("freqlf: interrupted", file=sys.stderr)
         return 130
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # a name that is too long, a disk that fails: whatever no reader or writer expected
+        print(
+            f"freqlf: cannot use {to_plain(str(error.filename or 'a file'))}: {error.strerror or error}",
+            file=sys.stderr,
+        )
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "memory" not in str(error):  # torch has no class of its own for the CPU
+            raise
+        print("freqlf: there is not enough memory for this; give smaller numbers or images", file=sys.stderr)
+        return 2
     return int(result or 0)
 
 
@@ -132,6 +147,9 @@ def _condense(box: str) -> str:
 
 def run_and_exit() -> None:
     """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # names of files may be no text at all
     try:
         code = main()
         sys.stdout.flush()

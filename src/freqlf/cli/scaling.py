@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from freqlf.cli.arguments import Repeats, SidePx, Threads
 from freqlf.cli.costs import Device, Piece, check_options, measure_and_report
 from freqlf.evaluation.tables import Table
 
@@ -18,11 +19,11 @@ CONTENTS = {
 
 def run(
     presets: tuple[str, ...] = ("freqlf-small", "freqlf-plus-small"),
-    sizes: tuple[int, ...] = (256, 512, 768, 1024),
-    repeats: int = 10,
+    sizes: tuple[SidePx, ...] = (256, 512, 768, 1024),
+    repeats: Repeats = 10,
     whole: bool = False,
     device: Device = "auto",
-    threads: int | None = None,
+    threads: Threads | None = None,
     out: Path | None = None,
     overwrite: bool = False,
 ) -> None:

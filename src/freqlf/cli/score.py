@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from freqlf.cli.arguments import BorderPx
 from freqlf.cli.terminal import print_table, show_progress
 from freqlf.data.hci import Scene, choose_scenes, find_scenes
 from freqlf.errors import FreqLFError
@@ -19,7 +20,7 @@ def run(
     pred: Path,
     data: Path,
     scenes: str | None = None,
-    border: int = DEFAULT_BORDER_PX,
+    border: BorderPx = DEFAULT_BORDER_PX,
     out: Path | None = None,
 ) -> None:
     """Score disparity maps of any method against the ground truth of the central view.

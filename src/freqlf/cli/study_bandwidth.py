@@ -4,6 +4,7 @@ from typing import Annotated
 
 import tyro
 
+from freqlf.cli.arguments import Modes
 from freqlf.cli.study_options import StudyOptions, conduct
 from freqlf.cli.train import NO_CHANGES, Changes
 from freqlf.studies.variants import vary_modes
@@ -11,7 +12,7 @@ from freqlf.studies.variants import vary_modes
 
 def run(
     options: Annotated[StudyOptions, tyro.conf.arg(name="")],
-    modes: tuple[int, ...] = (8, 16, 32),
+    modes: tuple[Modes, ...] = (8, 16, 32),
     changes: Annotated[Changes, tyro.conf.arg(name="")] = NO_CHANGES,
 ) -> int:
     """Train a model with several numbers of Fourier modes, from scratch under the same settings, and compare.

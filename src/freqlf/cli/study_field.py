@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Literal
 
+from freqlf.cli.arguments import SidePx, Workers
 from freqlf.cli.terminal import make_progress, print_table
 from freqlf.cli.train import load
 from freqlf.data.hci import choose_scenes
@@ -15,9 +16,9 @@ def run(
     model: str,
     data: Path,
     scenes: str = "training",
-    reference_px: int | None = None,
+    reference_px: SidePx | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
-    threads: int = 0,
+    threads: Workers = 0,
     out: Path | None = None,
 ) -> None:
     """Score a model that was trained on crops of one size on whole scenes, by every reading of its Fourier weights.

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from freqlf.cli.arguments import Minutes, Workers
 from freqlf.cli.terminal import print_table
 from freqlf.cli.train import load, split_scenes
 from freqlf.data.hci import find_scenes
 from freqlf.errors import FreqLFError
+from freqlf.io.schema import Seed
 from freqlf.models.config import ModelConfig, find_preset
 from freqlf.studies.variants import Variant
 from freqlf.training.recipe import find_recipe
@@ -39,15 +41,15 @@ class StudyOptions:
     data: Path | None = None
     preset: str = "freqlf-small"
     recipe: str = "cpu"
-    minutes: float | None = None
-    seeds: tuple[int, ...] = (0, 1, 2)
+    minutes: Minutes | None = None
+    seeds: tuple[Seed, ...] = (0, 1, 2)
     train_split: str = "additional"
     validation_split: str = "training"
     synthetic_data: Path | None = None
     resume: bool = False
-    checkpoint_minutes: float = 5.0
+    checkpoint_minutes: Minutes = 5.0
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    threads: int = 0
+    threads: Workers = 0
 
 
 def conduct(

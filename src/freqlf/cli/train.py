@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from freqlf.cli.arguments import Minutes, Scenes, Workers
 from freqlf.cli.terminal import make_progress
 from freqlf.data.hci import Scene, choose_scenes, find_scenes, write_scene
 from freqlf.errors import FreqLFError
@@ -44,16 +45,16 @@ def run(
     data: Path | None = None,
     train_split: str = "additional",
     validation_split: str = "training",
-    synthetic: int = 0,
+    synthetic: Scenes = 0,
     synthetic_data: Path | None = None,
     resume: bool = False,
     weights: str | None = None,
-    max_minutes: float = math.inf,
-    checkpoint_minutes: float = 5.0,
-    validation_minutes: float = 10.0,
+    max_minutes: Minutes = math.inf,
+    checkpoint_minutes: Minutes = 5.0,
+    validation_minutes: Minutes = 10.0,
     device: Literal["auto", "cpu", "cuda"] = "auto",
-    threads: int = 0,
-    loaders: int | None = None,
+    threads: Workers = 0,
+    loaders: Workers | None = None,
     compile: bool = False,
     tensorboard: bool = False,
     wandb: bool = False,

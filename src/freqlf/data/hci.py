@@ -21,6 +21,7 @@ from freqlf.errors import FreqLFError
 from freqlf.io.files import replacing_directory, write_text
 from freqlf.io.hci import DEFAULT_GRID, PARAMETERS_FILE, find_views, is_view
 from freqlf.io.image import read_pixels, write_image
+from freqlf.io.intake import require_name
 from freqlf.io.parameters import Parameters, format_parameters, read_parameters
 from freqlf.io.pfm import read_pfm, write_pfm
 from freqlf.lightfield import LightField
@@ -31,6 +32,7 @@ HOMEPAGE = "HCI 4D Light Field Benchmark, lightfield-analysis.uni-konstanz.de"
 DISPARITY_FILE = "gt_disp_lowres.pfm"
 DEPTH_FILE = "gt_depth_lowres.pfm"
 MASK_FILE = "valid_mask.png"
+_DEEPEST = 16  # folders in each other, in which scenes are looked for
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,8 @@ def find_scenes(root: Path) -> list[Scene]:
     directories = [directory for directory, files in _walk(root) if any(map(is_view, files))]
     if not directories:
         raise FreqLFError(f"no scene under {root}: no directory holds input_CamNNN.png; get the {HOMEPAGE}")
+    for directory in directories:
+        require_name(directory)
     scenes = sorted(map(Scene, directories), key=lambda scene: scene.name)
     for one, other in pairwise(scenes):
         if one.name == other.name:
@@ -145,11 +149,14 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
     def complain(error: OSError) -> None:
         raise FreqLFError(f"cannot read {error.filename}: {error.strerror or error}") from error
 
-    seen: set[Path] = set()
+    seen: set[tuple[int, int]] = set()
     for directory, subdirectories, files in os.walk(root, followlinks=True, onerror=complain):
-        real = Path(directory).resolve()
+        status = os.stat(directory)
+        real = (status.st_dev, status.st_ino)
+        depth = directory.count(os.sep) - str(root).count(os.sep)
+        is_end = real in seen or depth >= _DEEPEST
         # Seen before means that a link leads back; hidden directories are unfinished ones of `write_scene`.
-        subdirectories[:] = [] if real in seen else [name for name in subdirectories if not name.startswith(".")]
+        subdirectories[:] = [] if is_end else [name for name in subdirectories if not name.startswith(".")]
         if real not in seen:
             seen.add(real)
             yield Path(directory), files

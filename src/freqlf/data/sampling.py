@@ -1,9 +1,10 @@
 """How samples are cut from scenes and varied: the options, which need neither torch nor pixels."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from freqlf.errors import FreqLFError
+from freqlf.io.schema import Range, convert
 
 
 def setting(default: Any, meaning: str) -> Any:
@@ -12,12 +13,9 @@ def setting(default: Any, meaning: str) -> Any:
 
 
 def check_range(options: Any, low: float, high: float, *names: str) -> None:
-    """Refuse an option of these names that is below `low` or above `high`."""
+    """Refuse an option of these names that is below `low` or above `high`, or no finite number."""
     for name in names:
-        value = getattr(options, name)
-        if not low <= value <= high:
-            limits = f"between {low:g} and {high:g}" if high < float("inf") else f"at least {low:g}"
-            raise FreqLFError(f"{name} must be {limits}, not {value}")
+        convert(getattr(options, name), Annotated[float, Range(low, high)], name)
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,9 @@ class Cropping:
 
     def __post_init__(self) -> None:
         check_range(self, 0, 1, "full_share", "large_share", "valid_share", "edge_bias", "synthetic_share")
-        check_range(self, 8, float("inf"), "smallest_crop_px")
+        check_range(self, 8, 30_000, "smallest_crop_px")
         if self.crop_size_px != 0:
-            check_range(self, 8, float("inf"), "crop_size_px")
+            check_range(self, 8, 30_000, "crop_size_px")
         if self.full_share + self.large_share > 1:
             raise FreqLFError(f"full_share + large_share must not exceed 1, not {self.full_share + self.large_share:g}")
 
@@ -63,7 +61,7 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         amounts = ("gamma", "gain_low", "gain_high", "exposure", "noise", "shear_px", "misalignment_px", "blur_px")
-        check_range(self, 0, float("inf"), *amounts)
+        check_range(self, 0, 1e6, *amounts)
         check_range(self, 0, 1, "noise_probability", "geometry_probability")
         check_range(self, 1, 4, "scale")
         if self.gain_low > self.gain_high:

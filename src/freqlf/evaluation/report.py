@@ -4,13 +4,12 @@ Everything is in the page itself, pictures included; it needs no network and no 
 """
 
 import base64
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -18,7 +17,9 @@ from freqlf.errors import FreqLFError
 from freqlf.evaluation.comparison import DIGITS, HEADINGS
 from freqlf.evaluation.evaluate import rank_methods
 from freqlf.evaluation.tables import Table, format_number
-from freqlf.weights.calibration import Calibration, calibration_error, parse_calibration
+from freqlf.io.intake import read_bytes, read_json
+from freqlf.io.schema import convert
+from freqlf.weights.calibration import Calibration, calibration_error
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -93,6 +94,34 @@ _ECE_REMARKS = {
 _WIDE_PX = 1000  # figures drawn for a paper's column have fewer pixels, those for its page more
 
 
+class _Uncertainty(TypedDict, total=False):
+    spearman: float | None
+    ece: float | None
+    calibrated_ece: float | None
+    held_out_ece: float | None
+
+
+class _Scene(TypedDict):
+    uncertainty: _Uncertainty | None
+    runtime_s: float | None
+
+
+class _Method(TypedDict):
+    scenes: dict[str, _Scene]
+    mean: dict[str, float | None]
+    pooled_uncertainty: _Uncertainty | None
+
+
+class EvaluationRecord(TypedDict):
+    """What is read of evaluation.json; there is more in it."""
+
+    provenance: dict[str, Any]
+    protocols: dict[str, dict[str, Any]]
+    calibration: Calibration | None
+    methods: dict[str, _Method]
+    tables: list[Table]
+
+
 @dataclass(frozen=True)
 class EvaluationFolder:
     """What a folder of `freqlf evaluate` holds, read and checked.
@@ -123,49 +152,18 @@ class EvaluationFolder:
 
 def read_evaluation(directory: Path) -> EvaluationFolder:
     """Read the folder; anything that is not as `freqlf evaluate` writes it is an error."""
-    path = directory / "evaluation.json"
-    scores = directory / "scores.csv"
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        figures = {file.stem: file.read_bytes() for file in sorted(directory.glob("figures/*.png"))}
-        scores_csv = scores.read_bytes() if scores.exists() else None
-    except FileNotFoundError:
-        raise FreqLFError(f"{directory} holds no evaluation.json; give a folder that `freqlf evaluate` made") from None
-    except OSError as error:
-        raise FreqLFError(f"cannot read {error.filename or directory}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise FreqLFError(f"{path} is not JSON: {error}") from error
+    path, scores = directory / "evaluation.json", directory / "scores.csv"
+    if not path.exists():
+        raise FreqLFError(f"{directory} holds no evaluation.json; give a folder that `freqlf evaluate` made")
+    figures = {file.stem: read_bytes(file) for file in sorted(directory.glob("figures/*.png"))}
     for name, image in figures.items():
         if not image.startswith(_PNG_SIGNATURE):
             raise FreqLFError(f"{directory / 'figures' / name}.png is not a PNG file; evaluate again with --overwrite")
-    try:
-        tables = tuple(_parse_table(table) for table in content["tables"])
-        calibration = content["calibration"]
-        if calibration is not None:
-            calibration = parse_calibration(calibration, f"the calibration in {path}")
-        evaluation = EvaluationFolder(content, tables, calibration, figures, scores_csv)
-        for method in content["methods"].values():
-            if not (method["scenes"] and isinstance(method["mean"], dict)):
-                raise ValueError
-        if not (isinstance(content["provenance"], dict) and isinstance(content["protocols"], dict) and evaluation.name):
-            raise ValueError
-    except (KeyError, TypeError, ValueError, AttributeError, StopIteration) as error:
-        raise FreqLFError(f"{path} is not the result of `freqlf evaluate` of this version; evaluate again") from error
-    return evaluation
-
-
-def _parse_table(content: Mapping[str, Any]) -> Table:
-    def rows(name: str) -> tuple[tuple[str, ...], ...]:
-        return tuple(tuple(map(str, row)) for row in content[name])
-
-    return Table(
-        title=str(content["title"]),
-        headings=tuple(map(str, content["headings"])),
-        rows=rows("rows"),
-        summary=rows("summary"),
-        best=frozenset((int(row), int(column)) for row, column in content["best"]),
-        notes=tuple(map(str, content["notes"])),
-    )
+    content = convert(read_json(path), EvaluationRecord, str(path))
+    if not content["methods"] or not all(method["scenes"] for method in content["methods"].values()):
+        raise FreqLFError(f"{path} evaluates no method on any scene; evaluate again")
+    scores_csv = read_bytes(scores) if scores.exists() else None
+    return EvaluationFolder(content, tuple(content["tables"]), content["calibration"], figures, scores_csv)
 
 
 def write_page(evaluation: EvaluationFolder) -> str:
@@ -253,9 +251,9 @@ def list_highlights(evaluation: EvaluationFolder) -> list[tuple[str, str, str]]:
         highlights.append((HEADINGS[metric], format_number(value, DIGITS[metric]), remark))
     pooled = method.get("pooled_uncertainty")
     if pooled:
-        highlights.append(("Spearman", format_number(pooled["spearman"], 3), "error and variance, all pixels"))
+        highlights.append(("Spearman", format_number(pooled.get("spearman"), 3), "error and variance, all pixels"))
         for key, remark in _ECE_REMARKS.items():
-            values = [scene["uncertainty"].get(key) for scene in method["scenes"].values()]
+            values: list[Any] = [(scene["uncertainty"] or {}).get(key) for scene in method["scenes"].values()]
             if None not in values:
                 highlights.append(("coverage ECE", format_number(sum(values) / len(values), 3), remark))
                 break

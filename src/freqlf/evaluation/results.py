@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_text
+from freqlf.io.intake import open_file, require_name
 from freqlf.io.pfm import read_pfm, write_pfm
 
 DISPARITIES = "disp_maps"
@@ -28,7 +29,7 @@ def find_maps(directory: Path) -> dict[str, Path]:
     if not directory.is_dir():
         raise FreqLFError(f"{directory} is not a directory; give the folder that holds <scene>.pfm")
     paths = [*directory.glob(f"{DISPARITIES}/*.pfm"), *directory.glob("*.pfm")]
-    return {path.stem: path for path in paths}
+    return {require_name(path): path for path in paths}
 
 
 @dataclass(frozen=True)
@@ -99,14 +100,19 @@ def _read_map(path: Path) -> NDArray[np.float32]:
 def _read_number(path: Path, unit: str) -> float | None:
     if not path.exists():
         return None
+    with open_file(path) as file:
+        return parse_measure(file.readline(100), f"{path}", unit)  # a number is short; what follows is not ours
+
+
+def parse_measure(line: bytes, source: str, unit: str) -> float:
+    """A number of seconds or MB, as text; `source` is for errors."""
+    text = line.decode(errors="replace").strip()
     try:
-        with path.open(encoding="utf-8") as file:
-            line = file.readline(100)  # a number is short; whatever follows it is not ours
-        number = float(line)
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+        number = float(text)
     except ValueError as error:
-        raise FreqLFError(f"{path} must begin with a line that holds a number of {unit}") from error
+        raise FreqLFError(
+            f"{source} must begin with a line that holds a number of {unit}, not {text[:20]!r}"
+        ) from error
     if not math.isfinite(number) or number < 0:
-        raise FreqLFError(f"{path} says {number} {unit}; it must be a finite number, not below 0")
+        raise FreqLFError(f"{source} says {number} {unit}; it must be a finite number, not below 0")
     return number

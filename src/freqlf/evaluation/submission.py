@@ -4,8 +4,6 @@ disp_maps/<scene>.pfm    512 x 512, one channel
 runtimes/<scene>.txt     seconds
 """
 
-import math
-import re
 import zipfile
 from pathlib import Path
 
@@ -13,8 +11,9 @@ import numpy as np
 
 from freqlf.data.splits import GROUPS
 from freqlf.errors import FreqLFError
-from freqlf.evaluation.results import DISPARITIES, RUNTIMES, Results
+from freqlf.evaluation.results import DISPARITIES, RUNTIMES, Results, parse_measure
 from freqlf.io.files import replacing
+from freqlf.io.intake import decoding, open_file
 from freqlf.io.pfm import read_pfm
 
 SCENES = (*GROUPS["stratified"], *GROUPS["test"], *GROUPS["training"])
@@ -51,27 +50,22 @@ def write_submission(results: Results, path: Path) -> None:
 
 def check_submission(path: Path, scratch: Path) -> None:
     """Refuse an archive that the server would refuse. Maps are unpacked into `scratch`, an empty folder."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
-            expected = [name for scene in SCENES for name in (f"{DISPARITIES}/{scene}.pfm", f"{RUNTIMES}/{scene}.txt")]
-            missing = [name for name in expected if name not in entries]
-            if missing:
-                raise FreqLFError(f"{path} lacks {', '.join(missing)}; both folders must be at its top")
-            for name in expected:
-                if entries[name].file_size > _LARGEST_BYTES:
-                    raise FreqLFError(f"{path}: {name} is {entries[name].file_size} bytes, too large for what it is")
-                content = archive.read(name)
-                if name.endswith(".txt"):
-                    _check_runtime(content, f"{path}: {name}")
-                    continue
-                unpacked = scratch / Path(name).name
-                unpacked.write_bytes(content)
-                _check_map(read_pfm(unpacked), f"{path}: {name}")
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, RuntimeError) as error:
-        raise FreqLFError(f"{path} is not a zip archive that can be read: {error}") from error
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+    with open_file(path) as file, decoding(path, "a zip archive", advice=None), zipfile.ZipFile(file) as archive:
+        entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
+        expected = [name for scene in SCENES for name in (f"{DISPARITIES}/{scene}.pfm", f"{RUNTIMES}/{scene}.txt")]
+        missing = [name for name in expected if name not in entries]
+        if missing:
+            raise FreqLFError(f"{path} lacks {', '.join(missing)}; both folders must be at its top")
+        for name in expected:
+            if entries[name].file_size > _LARGEST_BYTES:
+                raise FreqLFError(f"{path}: {name} is {entries[name].file_size} bytes, too large for what it is")
+            content = archive.read(name)
+            if name.endswith(".txt"):
+                parse_measure(content.split(b"\n", 1)[0][:100], f"{path}: {name}", "seconds")
+                continue
+            unpacked = scratch / Path(name).name
+            unpacked.write_bytes(content)
+            _check_map(read_pfm(unpacked), f"{path}: {name}")
 
 
 def _check_map(pixels: np.ndarray, source: str) -> None:
@@ -80,12 +74,3 @@ def _check_map(pixels: np.ndarray, source: str) -> None:
     wrong = int((~np.isfinite(pixels)).sum())
     if wrong:
         raise FreqLFError(f"{source} has {wrong} pixels that are not numbers; give an estimate everywhere")
-
-
-def _check_runtime(content: bytes, source: str) -> None:
-    line = content.split(b"\n", 1)[0].strip().decode("ascii", errors="replace")
-    number = (
-        float(line) if re.fullmatch(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?", line) and line.count(".") <= 1 else math.nan
-    )
-    if not (math.isfinite(number) and number >= 0):
-        raise FreqLFError(f"{source} must begin with a line that holds a number of seconds, not {line[:20]!r}")

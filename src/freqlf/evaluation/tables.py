@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from rich.markup import escape
 from rich.table import Table as RichTable
 
+from freqlf.errors import FreqLFError
+
 Row = tuple[str, ...]
 
 
@@ -27,6 +29,10 @@ class Table:
     summary: tuple[Row, ...] = ()
     best: frozenset[tuple[int, int]] = frozenset()
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not all((*self.rows, *self.summary)):
+            raise FreqLFError("a row of a table must have a cell")
 
 
 def format_number(value: float | None, digits: int) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from freqlf.errors import FreqLFError
 from freqlf.io import arrays, hci, hdf5, lenslet, lftoolbox, numbered, stanford, tiled
-from freqlf.io.image import read_pixels
+from freqlf.io.image import read_pixels, read_size
 from freqlf.io.viewgrid import IMAGE_SUFFIXES, InputOptions, ViewGrid
 
 # Each reads a path into views in the order that its format documents.
@@ -94,6 +94,7 @@ def _detect_file(path: Path, options: InputOptions) -> str:
         return "tiled"
     if "eslf" in path.name.lower() or "lenslet" in path.name.lower():
         return "lenslet"
+    tiled.admit_picture(path, *read_size(path), None)
     pixels = read_pixels(path)
     if lenslet.looks_like_lenslets(pixels, options.pitch_px):
         return "lenslet"

@@ -4,6 +4,8 @@ Both hold a dataset LF [u, v, y, x, c]. The old files count columns of views fro
 in attributes: disparity = dH * focalLength / depth - shift, in pixels, with depth and dH in one unit.
 """
 
+import math
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,9 @@ from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
 from freqlf.io.image import to_float_rgb
+from freqlf.io.intake import decoding, require_file, require_inflation
 from freqlf.io.parameters import Parameters
-from freqlf.io.viewgrid import InputOptions, ViewGrid, check_shape
+from freqlf.io.viewgrid import InputOptions, Promise, ViewGrid, admit, check_shape
 from freqlf.lightfield import View
 
 _OLD_ATTRIBUTES = ("dH", "focalLength", "shift")
@@ -23,30 +26,24 @@ _OLD_ATTRIBUTES = ("dH", "focalLength", "shift")
 
 def read_hdf5(path: Path, options: InputOptions) -> ViewGrid:
     """The views of an HDF5 file, read one by one when they are needed."""
-    try:
-        with h5py.File(path, "r") as file:
-            name = find_dataset(path, file, options.dataset)
-            dataset = file[name]
-            axes = options.axes or "uvyxc"[: dataset.ndim]
-            source = _DatasetViews(path, name, axes, dataset)
-            grid = ViewGrid(source.rows, source.columns, source)
-            if "dH" in file.attrs or "hRes" in file.attrs:
-                grid = grid.picked(range(grid.rows), range(grid.columns - 1, -1, -1))
-                grid = replace(grid, parameters=_old_parameters(path, file, source))
-                return grid.noted("counted columns of views from the right, as the old HCI files do")
-            if "disp_lowres" in file or path.name == "scene.h5":
-                return replace(grid, order_is_certain=options.axes is None)
-            return grid
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError) as error:
-        raise damaged(path, error) from error
+    with decoding_hdf5(path), h5py.File(require_file(path), "r") as file:
+        name = find_dataset(path, file, options.dataset)
+        dataset = file[name]
+        axes = options.axes or "uvyxc"[: dataset.ndim]
+        source = _DatasetViews(path, name, axes, dataset)
+        grid = ViewGrid(source.rows, source.columns, source)
+        if "dH" in file.attrs or "hRes" in file.attrs:
+            grid = grid.picked(range(grid.rows), range(grid.columns - 1, -1, -1))
+            grid = replace(grid, parameters=_old_parameters(path, file, source))
+            return grid.noted("counted columns of views from the right, as the old HCI files do")
+        if "disp_lowres" in file or path.name == "scene.h5":
+            return replace(grid, order_is_certain=options.axes is None)
+        return grid
 
 
-def damaged(path: Path, error: Exception) -> FreqLFError:
-    """What to say when the HDF5 library cannot read a file."""
-    if not path.exists():
-        return FreqLFError(f"{path} does not exist")
-    reason = " ".join(str(error).split())
-    return FreqLFError(f"cannot read {path} as HDF5 ({reason}); it is damaged, unfinished or something else")
+def decoding_hdf5(path: Path) -> AbstractContextManager[None]:
+    """Turn what the HDF5 library says about a file that it cannot read into one line."""
+    return decoding(path, "HDF5", "it is damaged, unfinished or something else")
 
 
 def find_dataset(path: Path, file: h5py.File, wanted: str | None) -> str:
@@ -61,7 +58,7 @@ def find_dataset(path: Path, file: h5py.File, wanted: str | None) -> str:
     dataset = file.get(name)
     if not isinstance(dataset, h5py.Dataset):
         raise FreqLFError(f"{path} has no dataset {name}; it has {', '.join(file) or 'nothing'}")
-    if dataset.is_virtual or dataset.external:
+    if dataset.is_virtual or dataset.external or dataset.file.filename != file.filename:
         raise FreqLFError(f"{path} keeps {name} in other files; copy them into one file first")
     if dataset.dtype.kind not in "uf":
         raise FreqLFError(
@@ -82,6 +79,10 @@ class _DatasetViews:
         shape = tuple(dataset.shape[axes.index(axis)] for axis in "uvyxc"[: len(axes)])
         check_shape(path, shape)
         self.rows, self.columns, self.height, self.width = shape[:4]
+        require_inflation(path, dataset.nbytes, dataset.id.get_storage_size())
+        # Compressed pixels are decoded chunk by chunk.
+        chunk_bytes = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
+        admit(path, Promise(self.rows, self.columns, self.height, self.width, chunk_bytes))
 
     def has(self, u: int, v: int) -> bool:
         return True
@@ -89,13 +90,13 @@ class _DatasetViews:
     def name(self, u: int, v: int) -> str:
         return f"view ({u}, {v}) of {self._path}"
 
+    def size(self, u: int, v: int) -> tuple[int, int]:
+        return self.height, self.width
+
     def read(self, u: int, v: int) -> View:
         index = tuple({"u": u, "v": v}.get(axis, slice(None)) for axis in self._axes)
-        try:
-            with h5py.File(self._path, "r") as file:
-                pixels: NDArray[Any] = file[self._dataset_name][index]
-        except (OSError, RuntimeError, KeyError, ValueError) as error:
-            raise damaged(self._path, error) from error
+        with decoding_hdf5(self._path), h5py.File(require_file(self._path), "r") as file:
+            pixels: NDArray[Any] = file[self._dataset_name][index]
         left = [axis for axis in self._axes if axis not in "uv"]
         pixels = pixels.transpose([left.index(axis) for axis in "yxc"[: pixels.ndim]])
         return to_float_rgb(pixels, name=self.name(u, v))
@@ -110,25 +111,37 @@ def _old_parameters(path: Path, file: h5py.File, views: _DatasetViews) -> Parame
     if not (baseline > 0 and focal_px > 0 and shift_px > 0):  # focused at infinity or beyond: no such camera here
         return None
     low_px, high_px = _old_disparities(file, views, baseline * focal_px, shift_px)
-    return Parameters(
-        focal_mm=focal_px,
-        sensor_mm=max(views.width, views.height),
-        baseline_mm=1000 * baseline,
-        focus_distance_m=baseline * focal_px / shift_px,
-        width_px=views.width,
-        height_px=views.height,
-        num_cams_x=views.columns,
-        num_cams_y=views.rows,
-        disp_min_px=low_px,
-        disp_max_px=high_px,
-        scene=path.stem,
-    )
+    with suppress(FreqLFError):  # numbers that no camera has
+        return Parameters(
+            focal_mm=focal_px,
+            sensor_mm=max(views.width, views.height),
+            baseline_mm=1000 * baseline,
+            focus_distance_m=baseline * focal_px / shift_px,
+            width_px=views.width,
+            height_px=views.height,
+            num_cams_x=views.columns,
+            num_cams_y=views.rows,
+            disp_min_px=low_px,
+            disp_max_px=high_px,
+            scene=path.stem,
+        )
+    return None
 
 
 def _old_disparities(file: h5py.File, views: _DatasetViews, product: float, shift_px: float) -> tuple[float, float]:
     """The range of the ground truth, where there is one; else from infinity to a guess as far on the other side."""
     depth = file.get("GT_DEPTH")
-    if isinstance(depth, h5py.Dataset) and depth.ndim == 4 and depth.shape[:2] == (views.rows, views.columns):
+    if (
+        isinstance(depth, h5py.Dataset)
+        and depth.file.filename == file.filename
+        and depth.shape
+        == (
+            views.rows,
+            views.columns,
+            views.height,
+            views.width,
+        )
+    ):
         values = np.asarray(depth[views.rows // 2, views.columns // 2], np.float64)
         values = values[np.isfinite(values) & (values > 0)]
         if values.size:

@@ -2,8 +2,9 @@
 
 import struct
 import sys
-import warnings
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import replacing, write_bytes
+from freqlf.io.intake import decoding, open_file, silence_libraries
+
+MOST_PIXELS = 90_000_000  # of a picture: real ones stay below, a damaged or hostile header does not
+_FORMATS = ("PNG", "WEBP", "JPEG", "TIFF", "BMP", "PPM")  # not those that start other programs
 
 
 def read_image(path: Path) -> NDArray[np.float32]:
@@ -22,22 +27,37 @@ def read_image(path: Path) -> NDArray[np.float32]:
 
 def read_pixels(path: Path) -> NDArray[Any]:
     """Read an image as stored: uint8 or uint16, (H, W) or (H, W, 3) or (H, W, 4)."""
-    try:
-        with warnings.catch_warnings():
-            # Beyond Pillow's limit of about 90 megapixels the file is hostile or not a view; say so instead of warning.
-            warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(path) as image:
-                return _decode(image, path)
-    except FileNotFoundError as error:
-        raise FreqLFError(f"{path} does not exist") from error
-    except (Image.DecompressionBombWarning, Image.DecompressionBombError) as error:
-        raise FreqLFError(f"{path} claims more pixels than a view can have; it is damaged or not a view") from error
-    except UnidentifiedImageError as error:
-        raise FreqLFError(f"{path} is not an image, or its beginning is damaged; replace the file") from error
-    # Pillow reports damage in many ways (truncated data, bad chunks, bad sizes); to the user they are one.
-    except (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error) as error:
-        reason = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise FreqLFError(f"cannot read the image {path}: {reason}; replace the file") from error
+    with open_image(path) as image:
+        if image.format != "TIFF":
+            return _decode(image, path)
+        with silence_libraries():
+            return _decode(image, path)
+
+
+def read_size(path: Path) -> tuple[int, int]:
+    """(height, width) by the header alone."""
+    with open_image(path) as image:
+        return image.height, image.width
+
+
+@contextmanager
+def open_image(path: Path) -> Iterator[ImageFile.ImageFile]:
+    """An image whose header has been read and found believable; its pixels are decoded when they are asked for."""
+    with open_file(path) as file, decoding(path, "an image", "replace the file"):
+        try:
+            image = Image.open(file, formats=_FORMATS)
+        except UnidentifiedImageError as error:
+            raise FreqLFError(f"{path} is not an image, or its beginning is damaged; replace the file") from error
+        except Image.DecompressionBombError as error:
+            raise _too_many_pixels(path) from error
+        with image:
+            if image.width * image.height > MOST_PIXELS:
+                raise _too_many_pixels(path)
+            yield image
+
+
+def _too_many_pixels(path: Path) -> FreqLFError:
+    return FreqLFError(f"{path} claims more pixels than a view can have; it is damaged or not a view")
 
 
 def _decode(image: ImageFile.ImageFile, path: Path) -> NDArray[Any]:
@@ -79,7 +99,7 @@ def _raw_mode(tile: Any) -> str:
 
 def _decode_as(path: Path, rawmode: str) -> NDArray[np.uint8]:
     """Decode a file as if its pixels were laid out as `rawmode` says."""
-    with Image.open(path) as image:
+    with open_image(path) as image:
         image.tile = [
             type(tile)(*tile[:3], (rawmode, *tile[3][1:]) if isinstance(tile[3], tuple) else rawmode)
             for tile in image.tile

@@ -1,14 +1,21 @@
 """The camera of a light field, as `parameters.cfg` of the HCI benchmark gives it."""
 
 import configparser
-import math
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
+from freqlf.io.intake import decoding, read_text
+from freqlf.io.schema import Range, check_fields
+
+_MOST_BYTES = 2**20  # of parameters.cfg
+
+Length = Annotated[float, Range(1e-6, 1e9)]  # in mm or m
+Count = Annotated[int, Range(1, 1_000_000)]
 
 
 @dataclass(frozen=True)
@@ -18,27 +25,21 @@ class Parameters:
     Disparity is in pixels per view step at the central view, positive in front of the focus plane.
     """
 
-    focal_mm: float
-    sensor_mm: float  # of the longer image side
-    baseline_mm: float
-    focus_distance_m: float
-    width_px: int
-    height_px: int
-    num_cams_x: int
-    num_cams_y: int
-    disp_min_px: float
-    disp_max_px: float
+    focal_mm: Length
+    sensor_mm: Length  # of the longer image side
+    baseline_mm: Length
+    focus_distance_m: Length
+    width_px: Count
+    height_px: Count
+    num_cams_x: Count
+    num_cams_y: Count
+    disp_min_px: Annotated[float, Range(-1e6, 1e6)]
+    disp_max_px: Annotated[float, Range(-1e6, 1e6)]
     scene: str = ""
     category: str = ""
 
     def __post_init__(self) -> None:
-        for field in ("focal_mm", "sensor_mm", "baseline_mm", "focus_distance_m"):
-            value = getattr(self, field)
-            if not (math.isfinite(value) and value > 0):
-                raise FreqLFError(f"camera parameter {field} must be a positive number, not {value}")
-        for field in ("width_px", "height_px", "num_cams_x", "num_cams_y"):
-            if getattr(self, field) < 1:
-                raise FreqLFError(f"camera parameter {field} must be at least 1, not {getattr(self, field)}")
+        check_fields(self)
         if not self.disp_min_px <= self.disp_max_px:
             raise FreqLFError(f"disparity range [{self.disp_min_px}, {self.disp_max_px}] is not in order")
 
@@ -85,21 +86,17 @@ _TEXTS = {"scene", "category"}
 def read_parameters(path: Path) -> Parameters:
     """Read `parameters.cfg`. Keys that freqlf has no use for are allowed: the benchmark's files have many."""
     config = configparser.ConfigParser(interpolation=None)
-    try:
-        config.read_string(path.read_text(encoding="utf-8"), source=path.name)
-    except FileNotFoundError as error:
-        raise FreqLFError(f"{path} does not exist; it is part of every scene of the benchmark") from error
-    except (OSError, UnicodeDecodeError, configparser.Error) as error:
-        raise FreqLFError(f"cannot read {path}: {' '.join(str(error).split())}") from error
+    text = read_text(path, _MOST_BYTES)
+    with decoding(path, "camera parameters"):
+        config.read_string(text, source=path.name)
     values: dict[str, float | int | str] = {}
     for section, keys in _SECTIONS.items():
         for field, key in keys.items():
-            text = config.get(section, key, fallback=None)
-            if text is None:
+            if not config.has_option(section, key):
                 if field in _TEXTS:
                     continue
                 raise FreqLFError(f"{path} lacks {key} in its section [{section}]")
-            values[field] = _parse_value(path, field, key, text)
+            values[field] = _parse_value(path, field, key, config.get(section, key))
     try:
         return Parameters(**values)  # type: ignore[arg-type]
     except FreqLFError as error:

@@ -8,6 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
+from freqlf.io.image import MOST_PIXELS
+from freqlf.io.intake import decoding, open_file
 
 _HEADER = re.compile(rb"(Pf|PF)\s+(\d{1,10})\s+(\d{1,10})\s+([-+]?[0-9][0-9.eE+-]*)(?:\r?\n|[ \t])")
 _HEADER_BYTES = 256  # far more than any header needs
@@ -19,28 +21,27 @@ def read_pfm(path: Path) -> NDArray[np.float32]:
     The sign of the header's scale gives the byte order; its magnitude is ignored, as every light-field tool does.
     """
     path = Path(path)
-    try:
-        with path.open("rb") as file:
-            file_bytes = file.seek(0, 2)
-            file.seek(0)
-            head = file.read(_HEADER_BYTES)
-            header = _HEADER.match(head)
-            if header is None:
-                raise FreqLFError(f"{path} is not a PFM file: it does not begin with Pf or PF, width, height, scale")
-            width, height = int(header[2]), int(header[3])
-            channels = 3 if header[1] == b"PF" else 1
-            # The header is only believed once the file is as long as it says: nothing is allocated before.
-            expected_bytes = 4 * width * height * channels
-            pixel_bytes = file_bytes - header.end()
-            if width == 0 or height == 0 or pixel_bytes != expected_bytes:
-                raise FreqLFError(
-                    f"{path} is damaged: its header says {width} x {height} pixels ({expected_bytes} bytes), "
-                    f"but {pixel_bytes} bytes follow; write or download it again"
-                )
-            file.seek(header.end())
-            content = file.read(expected_bytes)
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+    with open_file(path) as file, decoding(path, "a PFM file"):
+        file_bytes = file.seek(0, 2)
+        file.seek(0)
+        head = file.read(_HEADER_BYTES)
+        header = _HEADER.match(head)
+        if header is None:
+            raise FreqLFError(f"{path} is not a PFM file: it does not begin with Pf or PF, width, height, scale")
+        width, height = int(header[2]), int(header[3])
+        channels = 3 if header[1] == b"PF" else 1
+        # The header is only believed once the file is as long as it says: nothing is allocated before.
+        expected_bytes = 4 * width * height * channels
+        pixel_bytes = file_bytes - header.end()
+        if width == 0 or height == 0 or pixel_bytes != expected_bytes:
+            raise FreqLFError(
+                f"{path} is damaged: its header says {width} x {height} pixels ({expected_bytes} bytes), "
+                f"but {pixel_bytes} bytes follow; write or download it again"
+            )
+        if width * height > MOST_PIXELS:
+            raise FreqLFError(f"{path} claims {width} x {height} pixels; it is damaged or not a map")
+        file.seek(header.end())
+        content = file.read(expected_bytes)
     byte_order = "<" if _parse_scale(path, header[4]) < 0 else ">"
     pixels = np.frombuffer(content, dtype=f"{byte_order}f4").astype(np.float32)
     rows = pixels.reshape((height, width) if channels == 1 else (height, width, 3))

@@ -9,11 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
+from freqlf.io.image import MOST_PIXELS
+from freqlf.io.intake import read_bytes
 
 _RECORD = np.dtype([(name, "<f4") for name in ("x", "y", "z")] + [(name, "u1") for name in ("red", "green", "blue")])
 _PLY_TYPES = {"<f4": "float", "|u1": "uchar"}
 _HEADER = re.compile(rb"ply\r?\n(.*?\n|)end_header\r?\n", re.DOTALL)
 _HEADER_BYTES = 65536  # far more than any header needs
+_MOST_BYTES = _HEADER_BYTES + MOST_PIXELS * _RECORD.itemsize  # a point for each pixel
 
 
 def write_ply(path: Path, points: ArrayLike, colours: ArrayLike, comments: Sequence[str] = ()) -> None:
@@ -37,10 +40,7 @@ def write_ply(path: Path, points: ArrayLike, colours: ArrayLike, comments: Seque
 
 def read_ply(path: Path) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
     """Read points (N, 3) and colours (N, 3) from a file as `write_ply` writes it."""
-    try:
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+    content = read_bytes(Path(path), _MOST_BYTES)
     header = _HEADER.match(content[:_HEADER_BYTES])
     if header is None:
         raise FreqLFError(f"{path} is not a PLY file: it does not begin with ply and a header")

@@ -13,7 +13,7 @@ from PIL import Image, PngImagePlugin
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
-from freqlf.io.image import read_pixels
+from freqlf.io.image import open_image, read_pixels
 
 _LARGEST = 65535
 _FORMULA = "value = offset + scale * pixel; a pixel of 0 has no value"
@@ -43,7 +43,7 @@ def write_png16(path: Path, values: ArrayLike, unit: str = "px per view step") -
 def read_png16(path: Path) -> NDArray[np.float32]:
     """Restore a map (H, W) that `write_png16` wrote; NaN where it has no value."""
     pixels = read_pixels(path)
-    with Image.open(path) as image:
+    with open_image(path) as image:
         scale, offset = (_parse_number(path, key, image.info.get(key)) for key in ("scale", "offset"))
     if pixels.dtype != np.uint16 or pixels.ndim != 2:
         raise FreqLFError(f"{path} is not a 16-bit grey image; give a map that freqlf wrote")

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.io.image import read_pixels
-from freqlf.io.viewgrid import InputOptions, ViewGrid, grid_of_array
+from freqlf.io.image import read_pixels, read_size
+from freqlf.io.viewgrid import BYTES_PER_PIXEL, InputOptions, Promise, ViewGrid, admit, grid_of_array
 
 _SMALLEST_TILE_PX = 16
 _MOST_TILES = 25
@@ -17,8 +17,9 @@ _ALIKE = 0.6  # neighbouring tiles differ by less than this, relative to what is
 
 def read_tiled(path: Path, options: InputOptions) -> ViewGrid:
     """The views of a tiled image; the grid is given by the options, or found where the picture repeats."""
+    height, width = read_size(path)
+    admit_picture(path, height, width, options.grid)
     pixels = read_pixels(path)
-    height, width = pixels.shape[:2]
     found = options.grid or find_tiles(pixels)
     if found is None:
         raise FreqLFError(f"cannot tell how many views {path} has; give rows and columns with the option grid")
@@ -30,6 +31,12 @@ def read_tiled(path: Path, options: InputOptions) -> ViewGrid:
     cut = pixels.reshape(rows, height // rows, columns, width // columns, *pixels.shape[2:])
     grid = grid_of_array(path, cut.swapaxes(1, 2))
     return grid if options.grid else grid.noted(f"found {rows} x {columns} views, by where the picture repeats")
+
+
+def admit_picture(path: Path, height: int, width: int, grid: tuple[int, int] | None) -> None:
+    """Ask for the memory that a picture of views takes; as long as nobody knows how many, of the usual number."""
+    rows, columns = grid or (9, 9)
+    admit(path, Promise(rows, columns, height // rows, width // columns, BYTES_PER_PIXEL * height * width))
 
 
 def find_tiles(pixels: NDArray[Any]) -> tuple[int, int] | None:

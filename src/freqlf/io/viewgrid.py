@@ -1,26 +1,34 @@
 """Views as a file stores them, before they become a light field; and what users may say about them."""
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from freqlf.errors import FreqLFError
+from freqlf.io.image import MOST_PIXELS, read_size, to_float_rgb
 from freqlf.io.parameters import Parameters
+from freqlf.io.schema import Range, check_fields
 from freqlf.lightfield import LightField, StoredViews, View, ViewSource
 
 IMAGE_SUFFIXES = (".png", ".webp", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".ppm", ".pgm")
 
 # Limits on what a file may claim. Real light fields stay far below; a damaged or hostile header does not.
 MOST_VIEWS = 255  # in one direction
-MOST_VIEW_PIXELS = 90_000_000
 SMALLEST_VIEW_PX = 5  # smaller ones are another axis that was taken for pixels
 MOST_BYTES_AT_ONCE = 8 * 2**30  # of files that cannot be read view by view
+BYTES_PER_PIXEL = 24  # of a picture that holds all views: colours, and what is compared to find where they are
 
 _DIM = 0.7  # of the centre's brightness: darker views are vignetted, which matching takes for a difference
+
+
+ViewCount = Annotated[int, Range(3, MOST_VIEWS)]
 
 
 @dataclass(frozen=True)
@@ -40,28 +48,23 @@ class InputOptions:
         stride: take every stride-th view, counted from the central one. Disparities are multiplied by it.
     """
 
-    pitch_px: int = 14
-    grid: tuple[int, int] | None = None
+    pitch_px: ViewCount = 14
+    grid: tuple[ViewCount, ViewCount] | None = None
     column_major: bool = False
     reverse_rows: bool = False
     reverse_columns: bool = False
     check_order: bool = True
     axes: str | None = None
     dataset: str | None = None
-    views: int | None = None
-    stride: int = 1
+    views: ViewCount | None = None
+    stride: Annotated[int, Range(1, MOST_VIEWS)] = 1
 
     def __post_init__(self) -> None:
-        if not 3 <= self.pitch_px <= MOST_VIEWS:
-            raise FreqLFError(f"the pitch of a lenslet image must be 3 to {MOST_VIEWS} pixels, not {self.pitch_px}")
-        if self.grid is not None and not all(3 <= count <= MOST_VIEWS for count in self.grid):
-            raise FreqLFError(f"the grid must be 3 to {MOST_VIEWS} rows and columns of views, not {self.grid}")
+        check_fields(self)
         if self.axes is not None and sorted(self.axes) not in (sorted("uvyx"), sorted("uvyxc")):
             raise FreqLFError(f"axes must name u, v, y, x and perhaps c once each, such as yxuvc, not {self.axes!r}")
-        if self.views is not None and (self.views < 3 or self.views % 2 == 0):
-            raise FreqLFError(f"views must be odd and at least 3, because one view is the centre, not {self.views}")
-        if self.stride < 1:
-            raise FreqLFError(f"the stride of views must be at least 1, not {self.stride}")
+        if self.views is not None and self.views % 2 == 0:
+            raise FreqLFError(f"views must be odd, because one view is the centre, not {self.views}")
 
     @property
     def order_is_given(self) -> bool:
@@ -136,19 +139,126 @@ class ViewGrid:
         return light_field
 
 
+@dataclass(frozen=True)
+class Promise:
+    """What the header of a file says that its views are, before any pixel is read.
+
+    Attributes:
+        rows, columns: of views; before some may be left out.
+        height, width: of a view in pixels.
+        kept_bytes: what stays in memory as long as views are read: all of a file that cannot be read view by view.
+    """
+
+    rows: int
+    columns: int
+    height: int
+    width: int
+    kept_bytes: int = 0
+
+
+def _allow_usual(promise: Promise) -> None:
+    if promise.kept_bytes > MOST_BYTES_AT_ONCE:
+        raise FreqLFError(
+            f"it claims {promise.kept_bytes / 2**30:.0f} GiB, more than the {MOST_BYTES_AT_ONCE // 2**30} GiB that are "
+            "read at once; keep only the central views, or store them as .npy or as separate images"
+        )
+
+
+_memory_check: ContextVar[Callable[[Promise], None]] = ContextVar("memory_check", default=_allow_usual)
+
+
+@contextmanager
+def checking_memory(check: Callable[[Promise], None]) -> Iterator[None]:
+    """While views are opened, let `check` refuse, by a FreqLFError, what a header promises."""
+    token = _memory_check.set(check)
+    try:
+        yield
+    finally:
+        _memory_check.reset(token)
+
+
+def admit(where: Path, promise: Promise) -> None:
+    """Whether there is memory for the views of a file: every reader asks once, before it reads any pixel."""
+    try:
+        _allow_usual(promise)
+        _memory_check.get()(promise)
+    except FreqLFError as error:
+        raise FreqLFError(f"{where}: {error}") from error
+
+
+class LateArray:
+    """An array of known shape that is loaded when the first of its views is asked for."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], load: Callable[[], NDArray[Any]]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self._load = load
+        self._array: NDArray[Any] | None = None
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """What it will hold."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+    def transpose(self, axes: list[int]) -> "LateArray":
+        """The same with its axes in another order."""
+        return LateArray(tuple(self.shape[axis] for axis in axes), self.dtype, lambda: self.load().transpose(axes))
+
+    def load(self) -> NDArray[Any]:
+        """All of it."""
+        if self._array is None:
+            array = self._load()
+            if array.shape != self.shape or array.dtype != self.dtype:
+                raise FreqLFError(f"an array of the shape {array.shape} was announced as {self.shape}; it has changed")
+            self._array = array
+        return self._array
+
+
+Pixels = TypeVar("Pixels", NDArray[Any], LateArray)
+
+
 def grid_of_files(where: Path, rows: int, columns: int, files: Mapping[tuple[int, int], Path]) -> ViewGrid:
     """Views with a file each, which are not decoded before they are needed. All must have one size."""
     check_view_count(where, rows, columns)
-    check_sizes(files.values())
+    size = check_sizes(files.values())
+    if size is not None:
+        admit(where, Promise(rows, columns, *size))
     return ViewGrid(rows, columns, StoredViews(files, lambda u, v: f"the file of view ({u}, {v}) in {where}"))
 
 
-def grid_of_array(where: Path, array: NDArray[Any]) -> ViewGrid:
+def grid_of_array(where: Path, array: NDArray[Any] | LateArray) -> ViewGrid:
     """Views in one array [u, v, y, x] or [u, v, y, x, c]."""
     check_shape(where, array.shape)
-    rows, columns = array.shape[:2]
-    views = {(u, v): array[u, v] for u in range(rows) for v in range(columns)}
-    return ViewGrid(rows, columns, StoredViews(views, lambda u, v: f"view ({u}, {v}) of {where}"))
+    rows, columns, height, width = array.shape[:4]
+    # Mapped files are read view by view, and arrays are there already.
+    admit(where, Promise(rows, columns, height, width, array.nbytes if isinstance(array, LateArray) else 0))
+    return ViewGrid(rows, columns, _ArrayViews(where, array))
+
+
+class _ArrayViews:
+    """Views of one array."""
+
+    def __init__(self, where: Path, array: NDArray[Any] | LateArray) -> None:
+        self._where = where
+        self._array = array
+
+    def has(self, u: int, v: int) -> bool:
+        return True
+
+    def name(self, u: int, v: int) -> str:
+        return f"view ({u}, {v}) of {self._where}"
+
+    def size(self, u: int, v: int) -> tuple[int, int]:
+        return self._array.shape[2], self._array.shape[3]
+
+    def read(self, u: int, v: int) -> View:
+        array = self._array.load() if isinstance(self._array, LateArray) else self._array
+        return to_float_rgb(array[u, v], name=self.name(u, v))
 
 
 def check_view_count(where: Path, rows: int, columns: int) -> None:
@@ -178,20 +288,11 @@ def check_shape(where: Path, shape: tuple[int, ...]) -> None:
             "[u, v, y, x] or [u, v, y, x, c]: say with the option axes how its axes are ordered"
         )
     check_view_count(where, rows, columns)
-    if height * width > MOST_VIEW_PIXELS:
+    if height * width > MOST_PIXELS:
         raise FreqLFError(f"{where} claims views of {width} x {height} pixels; it is damaged or not a light field")
 
 
-def check_bytes(where: Path, size: int) -> None:
-    """Refuse more than is read at once."""
-    if size > MOST_BYTES_AT_ONCE:
-        raise FreqLFError(
-            f"{where} claims {size / 2**30:.0f} GiB, more than the {MOST_BYTES_AT_ONCE // 2**30} GiB that are read at "
-            "once; keep only the central views, or store them as .npy or as separate images"
-        )
-
-
-def arrange_axes(where: Path, array: NDArray[Any], axes: str | None) -> NDArray[Any]:
+def arrange_axes(where: Path, array: Pixels, axes: str | None) -> Pixels:
     """The array with its axes in our order; `axes` says what they are now, None that they are in order."""
     if axes is None:
         return array
@@ -200,22 +301,22 @@ def arrange_axes(where: Path, array: NDArray[Any], axes: str | None) -> NDArray[
     return array.transpose([axes.index(axis) for axis in "uvyxc"[: array.ndim]])
 
 
-def check_sizes(files: Iterable[Path]) -> None:
-    """Refuse views of different sizes, by their headers: without decoding them."""
+def check_sizes(files: Iterable[Path]) -> tuple[int, int] | None:
+    """The (height, width) of views by their headers, without decoding them; different sizes are refused."""
     first: tuple[Path, tuple[int, int]] | None = None
     for path in files:
         try:
-            with Image.open(path) as image:
-                size = image.size
-        except Exception:  # decoding it later says what is wrong with it
+            size = read_size(path)
+        except FreqLFError:  # decoding it later says what is wrong with it, if it is needed
             continue
         if first is None:
             first = path, size
         elif size != first[1]:
             raise FreqLFError(
-                f"all views must have one size, but {path} has {size[0]} x {size[1]} pixels and {first[0]} has "
-                f"{first[1][0]} x {first[1][1]}"
+                f"all views must have one size, but {path} has {size[1]} x {size[0]} pixels and {first[0]} has "
+                f"{first[1][1]} x {first[1][0]}"
             )
+    return None if first is None else first[1]
 
 
 def bright_centre(grid: ViewGrid, brightness: Callable[[int, int], float]) -> ViewGrid:
@@ -266,6 +367,9 @@ class _PickedViews:
 
     def name(self, u: int, v: int) -> str:
         return self._source.name(self._rows[u], self._columns[v])
+
+    def size(self, u: int, v: int) -> tuple[int, int]:
+        return self._source.size(self._rows[u], self._columns[v])
 
     def read(self, u: int, v: int) -> View:
         return self._source.read(self._rows[u], self._columns[v])

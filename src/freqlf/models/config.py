@@ -4,15 +4,19 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal
 
 from freqlf.errors import FreqLFError
+from freqlf.io.schema import convert
 
 EPI_LINES = ("horizontal", "vertical")
 STAR_LINES = ("horizontal", "vertical", "diagonal", "antidiagonal")
 
 
+_MOST = 4096  # of channels, layers and the like, in a description that can be believed
+
+
 def _check_positive(config: Any, *names: str) -> None:
     for name in names:
-        if getattr(config, name) < 1:
-            raise FreqLFError(f"{name} must be at least 1, not {getattr(config, name)}")
+        if not 1 <= getattr(config, name) <= _MOST:
+            raise FreqLFError(f"{name} must be between 1 and {_MOST}, not {getattr(config, name)}")
 
 
 @dataclass(frozen=True)
@@ -219,20 +223,17 @@ def config_to_dict(config: ModelConfig) -> dict[str, Any]:
     return asdict(config)
 
 
-def config_from_dict(content: dict[str, Any]) -> ModelConfig:
-    """The inverse of `config_to_dict`; unknown keys and kinds are refused."""
+def config_from_dict(content: dict[str, Any], source: str = "the file") -> ModelConfig:
+    """The inverse of `config_to_dict`; unknown keys and kinds are refused. `source` is for errors."""
     kinds: dict[str, type[EpiConfig] | type[AlignedConfig]] = {"epi": EpiConfig, "aligned": AlignedConfig}
-    kind = kinds.get(content.get("kind", ""))
+    kind = kinds.get(str(content.get("kind"))) if isinstance(content, dict) else None
     if kind is None:
-        raise FreqLFError(f"unknown kind of model {content.get('kind')!r}: this version knows {', '.join(kinds)}")
+        raise FreqLFError(f"unknown kind of model in {source}: this version knows {', '.join(kinds)}")
     values = dict(content)
-    if "switches" in values:
-        values["switches"] = _build(Switches, values["switches"])
-    if values.get("sweep") is not None:
-        values["sweep"] = _build(SweepConfig, values["sweep"])
-    if "passes" in values:
-        values["passes"] = tuple(_build(PassConfig, one) for one in values["passes"])
-    return _build(kind, values)
+    if isinstance(values.get("passes"), (list, tuple)):
+        values["passes"] = [_drop_retired(one) if isinstance(one, dict) else one for one in values["passes"]]
+    config: ModelConfig = convert(values, kind, f"the model in {source}")
+    return config
 
 
 # Settings of earlier versions that had to be these, or meant nothing beside them, in all weights that still fit.
@@ -244,13 +245,9 @@ _RETIRED: dict[str, tuple[Any, ...]] = {
 }
 
 
-def _build(kind: type, values: dict[str, Any]) -> Any:
+def _drop_retired(values: dict[str, Any]) -> dict[str, Any]:
     values = {key: value for key, value in values.items() if value not in _RETIRED.get(key, ())}
-    unknown = set(values) - {field.name for field in fields(kind)}
-    retired = sorted(unknown & set(_RETIRED))
+    retired = sorted(set(values) & set(_RETIRED))
     if retired:
         raise FreqLFError(f"{retired[0]} {values[retired[0]]!r} was dropped in version 0.2; use version 0.1 for it")
-    if unknown:
-        raise FreqLFError(f"unknown key {sorted(unknown)[0]!r} in {kind.__name__}; was it made by a newer version?")
-    # JSON has no tuples.
-    return kind(**{key: tuple(value) if isinstance(value, list) else value for key, value in values.items()})
+    return values

@@ -10,6 +10,7 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 
 from freqlf.io.files import write_bytes
 
@@ -23,9 +24,20 @@ PAPER_DPI = 250
 
 def save_figure(path: Path, figure: Figure, dpi: int = 120) -> None:
     """Write a figure as PNG, atomically."""
+    show_literally(figure)
     content = BytesIO()
     figure.savefig(content, format="png", dpi=dpi)
     write_bytes(path, content.getvalue())
+
+
+def show_literally(figure: Figure) -> None:
+    """Take dollars for dollars: names of scenes and methods are no formulas, and bad formulas are errors."""
+    for axes in figure.axes:
+        axes.get_xticklabels(), axes.get_yticklabels()  # which are made when they are asked for
+    for text in figure.findobj(Text):
+        assert isinstance(text, Text)
+        if r"\mathdefault" not in text.get_text():  # as in the powers of ten along axes
+            text.set_parse_math("$" not in text.get_text())
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """Training and scoring variants with seeds, run by run: what is finished stays, what was interrupted resumes."""
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from freqlf.data.batches import BatchSource
 from freqlf.data.samples import Sample
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_json
+from freqlf.io.intake import read_json
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_parameters
 from freqlf.models.config import config_to_dict
@@ -217,9 +217,8 @@ def _describe(study: Study, scenes: Scenes) -> dict[str, Any]:
 
 
 def _read(path: Path, interpret: Callable[[Any], Content]) -> Content:
+    content = read_json(path)
     try:
-        return interpret(json.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+        return interpret(content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FreqLFError(f"{path} is not what a study wrote there; remove it, or choose another --out") from error

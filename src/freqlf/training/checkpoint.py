@@ -3,11 +3,14 @@
 from dataclasses import fields
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
+from freqlf.io.intake import decoding
 from freqlf.weights.checkpoint import FORMAT, Checkpoint, first_difference
 
 
@@ -16,7 +19,31 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     content = BytesIO()
     parts = {one.name: getattr(checkpoint, one.name) for one in fields(Checkpoint)}
     torch.save({"format": FORMAT, **parts}, content)
-    write_bytes(path, content.getvalue())
+    write_bytes(path, content.getvalue(), durable=True)
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, state: dict[str, Any], path: Path) -> None:
+    """Continue an optimizer from a checkpoint, whose settings and sizes must be those that it has."""
+    settings = _list_settings(optimizer)
+    with decoding(path, "the state of this run's optimizer"):
+        optimizer.load_state_dict(state)
+        difference = first_difference(_list_settings(optimizer), settings)
+        if difference is not None:
+            raise ValueError(f"{difference[0]} is {difference[1]} and should be {difference[2]}")
+        for parameter, moments in optimizer.state.items():
+            for name, moment in moments.items():
+                if not isinstance(moment, Tensor) or moment.shape not in ((), parameter.shape):
+                    raise ValueError(f"{name} does not have the size of its weights")
+                if not moment.isfinite().all():
+                    raise ValueError(f"{name} is not finite")
+
+
+def _list_settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """What a recipe decides; the learning rate changes from step to step."""
+    groups = enumerate(optimizer.param_groups)
+    return {
+        str(i): {name: value for name, value in group.items() if name not in ("params", "lr")} for i, group in groups
+    }
 
 
 def require_same_run(path: Path, found: Checkpoint, wanted: Checkpoint) -> None:

@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from freqlf.errors import FreqLFError
-from freqlf.io.files import write_text
+from freqlf.io.files import write_bytes, write_text
+from freqlf.io.intake import open_file, read_text
 from freqlf.training.validation import Validation
 
 METRICS_FILE = "metrics.jsonl"
@@ -31,7 +32,8 @@ class Monitor:
         self._trackers = _make_trackers(directory, tensorboard=tensorboard, wandb=wandb)
         path = directory / METRICS_FILE
         _drop_later_lines(path, first_step)
-        self._lines = path.open("a", buffering=1, encoding="utf-8")
+        self._path = path
+        self._lines = path.open("ab", buffering=0)  # a buffer would fail once more when it is closed
         self._console = Console(stderr=True)
         self._progress = Progress(
             TextColumn("epoch {task.fields[epoch]:.1f}"),
@@ -100,7 +102,13 @@ class Monitor:
     def _write(self, kind: str, step: int, values: dict[str, Any]) -> None:
         line = json.dumps({"kind": kind, "step": step, **values})
         line = json.dumps(json.loads(line, parse_constant=lambda _: None))  # JSON has neither NaN nor infinity
-        self._lines.write(line + "\n")
+        try:
+            self._lines.write(f"{line}\n".encode())
+        except OSError as error:
+            raise FreqLFError(
+                f"cannot write {self._path}: {error.strerror or error}; training stops, the last checkpoint is intact: "
+                "make room, and continue with --resume"
+            ) from error
         for tracker in self._trackers:
             tracker.log(step, {f"{kind}/{name}": value for name, value in _flatten(values).items()})
 
@@ -150,7 +158,7 @@ class _Wandb:
         if not identity.exists():
             write_text(identity, uuid.uuid4().hex)
         self._run = wandb.init(
-            project="freqlf", name=directory.name, dir=str(directory), id=identity.read_text(), resume="allow"
+            project="freqlf", name=directory.name, dir=str(directory), id=read_text(identity, 1000), resume="allow"
         )
 
     def log(self, step: int, values: dict[str, float]) -> None:
@@ -181,13 +189,14 @@ def _drop_later_lines(path: Path, step: int) -> None:
     if not path.exists():
         return
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            if json.loads(line)["step"] <= step:
-                kept.append(line)
-        except (ValueError, KeyError, TypeError):
-            continue  # half a line, from a process that was killed
-    write_text(path, "".join(f"{line}\n" for line in kept))
+    with open_file(path) as file:
+        for line in file:
+            try:
+                if json.loads(line)["step"] <= step:
+                    kept.append(line.rstrip() + b"\n")
+            except (ValueError, KeyError, TypeError, RecursionError):
+                continue  # half a line, from a process that was killed
+    write_bytes(path, b"".join(kept))
 
 
 def format_duration(seconds: float) -> str:

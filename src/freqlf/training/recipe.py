@@ -39,11 +39,14 @@ class Recipe:
     augmentation: Augmentation = field(default_factory=Augmentation)
 
     def __post_init__(self) -> None:
-        check_range(self, 0, float("inf"), "steps", "epochs", "seed", "learning_rate", "weight_decay", "warmup_steps")
-        amounts = ("clip_norm", "l1_weight", "background_density", "early_weight", "loss_border_px", "epsilon")
-        check_range(self, 0, float("inf"), *amounts)
-        check_range(self, 1, float("inf"), "batch_size")
-        check_range(self, 0, 1, "fourier_rate", "beta1", "beta2", "ema_decay", "final_rate")
+        check_range(self, 0, 1e9, "steps", "epochs", "learning_rate", "weight_decay", "warmup_steps")
+        check_range(
+            self, 0, 1e9, "clip_norm", "l1_weight", "background_density", "early_weight", "loss_border_px", "epsilon"
+        )
+        check_range(self, 0, 2**31 - 1, "seed")
+        check_range(self, 1, 4096, "batch_size")
+        check_range(self, 0, 1, "fourier_rate", "ema_decay", "final_rate")
+        check_range(self, 0, 0.999999, "beta1", "beta2")
         if self.steps == 0 and self.epochs == 0:
             raise FreqLFError("a recipe needs steps or epochs; both are 0")
         size_px = self.cropping.crop_size_px or self.cropping.smallest_crop_px

@@ -5,6 +5,7 @@ import math
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,18 @@ from freqlf.data.batches import BatchSource, prefetch
 from freqlf.data.samples import Sample
 from freqlf.errors import FreqLFError
 from freqlf.inference.denormals import flush_denormals
-from freqlf.io.files import write_json
+from freqlf.io.files import locking_folder, write_json
+from freqlf.io.intake import decoding
 from freqlf.models.compilation import compile_layers
 from freqlf.provenance import describe_run
-from freqlf.training.checkpoint import require_same_run, save_checkpoint
+from freqlf.training.checkpoint import require_same_run, restore_optimizer, save_checkpoint
 from freqlf.training.distributed import Processes
 from freqlf.training.monitor import Monitor, Silence
 from freqlf.training.objective import Objective, learning_rate, make_optimizer, update_average, weighted_loss
 from freqlf.training.recipe import Recipe
 from freqlf.training.stopping import Alarm, catch_signals
 from freqlf.training.validation import draw_validation, validate
-from freqlf.weights.checkpoint import Checkpoint, load_checkpoint
+from freqlf.weights.checkpoint import Checkpoint, load_checkpoint, load_state
 from freqlf.weights.transfer import transfer_weights
 
 LAST, BEST, PICTURES = "last.pt", "best.pt", "pictures"
@@ -74,6 +76,20 @@ def train(
     The model has `lines` and `forward_passes(stacks)`, a list of mixtures of which the last is the result.
     """
     check_processes(recipe, processes)
+    with locking_folder(options.directory) if processes.is_writer else nullcontext():  # two runs would mix their files
+        return _train(model, preset, model_config, recipe, source, validation_scenes, options, processes)
+
+
+def _train(
+    model: nn.Module,
+    preset: str,
+    model_config: dict[str, Any],
+    recipe: Recipe,
+    source: BatchSource,
+    validation_scenes: Sequence[Sample],
+    options: RunOptions,
+    processes: Processes,
+) -> Outcome:
     total_steps = recipe.total_steps(source.scene_count)
     scenes = {
         "training": [scene.name for scene in source.scenes],
@@ -107,10 +123,11 @@ def train(
     if is_resumed:
         found = load_checkpoint(last_path)
         require_same_run(last_path, found, state)
-        model.load_state_dict(found.model)
-        average.load_state_dict(found.ema)
-        optimizer.load_state_dict(found.optimizer)
-        scaler.load_state_dict(found.scaler)
+        load_state(model, found.model, last_path)
+        load_state(average, found.ema, last_path)
+        restore_optimizer(optimizer, found.optimizer, last_path)
+        with decoding(last_path, "a checkpoint of this run"):
+            scaler.load_state_dict(found.scaler)
         state = replace(state, step=found.step, best=found.best, seconds=found.seconds)
 
     def save(path: Path) -> None:

@@ -5,7 +5,6 @@ says, and a few at edges are far worse. A calibration travels with the weights a
 never changes the disparity. `freqlf.evaluation.calibration` fits it.
 """
 
-import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import NormalDist
@@ -16,6 +15,8 @@ from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_json
+from freqlf.io.intake import read_json
+from freqlf.io.schema import convert
 
 Values = NDArray[np.float64]
 Kind = Literal["none", "scale", "levels", "deviations"]
@@ -145,32 +146,14 @@ def describe_calibration(calibration: Calibration) -> dict[str, Any]:
 
 def parse_calibration(content: Any, source: str) -> Calibration:
     """The inverse of `describe_calibration`; `source` says in errors where the content comes from."""
-    expected = set(Calibration.__dataclass_fields__)
-    if not isinstance(content, dict) or set(content) != expected:
-        raise FreqLFError(f"{source} is not a calibration: it must hold {', '.join(sorted(expected))} and nothing else")
-    try:
-        return Calibration(
-            kind=content["kind"],
-            predicted_px=tuple(map(float, content["predicted_px"])),
-            gaussian=tuple(map(float, content["gaussian"])),
-            needed=tuple(tuple(map(float, row)) for row in content["needed"]),
-            ece_by_kind={str(kind): float(ece) for kind, ece in content["ece_by_kind"].items()},
-            held_out_coverage={
-                str(scene): tuple(map(float, covered)) for scene, covered in content["held_out_coverage"].items()
-            },
-        )
-    except (TypeError, ValueError, AttributeError) as error:
-        raise FreqLFError(f"{source} is not a calibration: {error}") from error
-    except FreqLFError as error:
-        raise FreqLFError(f"{source}: {error}") from error
+    known = content if isinstance(content, dict) else {}
+    missing = [name for name in Calibration.__dataclass_fields__ if name not in known]
+    if missing:
+        raise FreqLFError(f"{source} is not a calibration: it has no {missing[0]}")
+    calibration: Calibration = convert(content, Calibration, source)
+    return calibration
 
 
 def read_calibration(path: Path) -> Calibration:
     """Read what `write_calibration` wrote."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise FreqLFError(f"{path} is not JSON: {error}") from error
-    return parse_calibration(content, str(path))
+    return parse_calibration(read_json(path), str(path))

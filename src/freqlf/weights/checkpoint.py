@@ -1,16 +1,19 @@
 """Checkpoints of training runs as weights: read without executing anything in them."""
 
-import pickle
-import zipfile
+import json
 from dataclasses import dataclass, field, fields
+from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from freqlf import __version__
 from freqlf.errors import FreqLFError
+from freqlf.io.intake import decoding, open_file
+from freqlf.io.schema import Amount, Count, convert
+from freqlf.weights.files import require_finite
 
 FORMAT = 1  # to be raised when the meaning of the contents changes
 
@@ -40,24 +43,25 @@ class Checkpoint:
     model_config: dict[str, Any]
     recipe: dict[str, Any]
     scenes: dict[str, list[str]]
-    step: int
+    step: Count
     model: State
     ema: State
     optimizer: dict[str, Any]
     scaler: dict[str, Any] = field(default_factory=dict)
     best: dict[str, Any] = field(default_factory=dict)
-    seconds: float = 0.0
+    seconds: Amount = 0.0
     freqlf_version: str = __version__
+
+
+class _Best(TypedDict):
+    step: int
+    mse_100: Real  # infinite if a validation had pixels without a number
 
 
 def load_checkpoint(path: Path) -> Checkpoint:
     """Read a checkpoint onto the CPU. Files of another format or with anything but plain values are refused."""
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
-    except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError, zipfile.BadZipFile) as error:
-        raise FreqLFError(f"{path} is not a checkpoint of freqlf, or it is damaged") from error
+    with open_file(path) as file, decoding(path, "a checkpoint of freqlf", advice=None):
+        content = torch.load(file, map_location="cpu", weights_only=True)
     if not isinstance(content, dict) or "freqlf_version" not in content:
         raise FreqLFError(f"{path} is not a checkpoint of freqlf; give a last.pt or best.pt of a training run")
     version, made_as = content["freqlf_version"], content.pop("format", None)
@@ -66,10 +70,27 @@ def load_checkpoint(path: Path) -> Checkpoint:
             f"{path} has format {made_as} of freqlf {version}; freqlf {__version__} reads format {FORMAT}: "
             "use that version, or train again"
         )
-    odd = sorted(set(content) ^ {one.name for one in fields(Checkpoint)})
+    odd = sorted({one.name for one in fields(Checkpoint)} - set(content)) or sorted(
+        str(name) for name in set(content) - {one.name for one in fields(Checkpoint)}
+    )
     if odd:
         raise FreqLFError(f"{path}, made by freqlf {version}, differs in {odd[0]!r} from checkpoints of {__version__}")
-    return Checkpoint(**content)
+    checkpoint: Checkpoint = convert(content, Checkpoint, str(path))
+    with decoding(path, "a checkpoint of freqlf"):  # what is compared and written again must be plain values
+        json.dumps([checkpoint.model_config, checkpoint.recipe, checkpoint.best])
+    if checkpoint.best:
+        convert(checkpoint.best, _Best, f"{path}.best")
+    require_finite(checkpoint.model, path)
+    require_finite(checkpoint.ema, path)
+    return checkpoint
+
+
+def load_state(network: nn.Module, state: State, path: Path) -> None:
+    """Give a network the weights of a file, if they are all there and fit."""
+    try:
+        network.load_state_dict(state)
+    except RuntimeError as error:
+        raise FreqLFError(f"the weights in {path} do not fit the model; it is damaged, or of another model") from error
 
 
 def first_difference(old: Any, new: Any, name: str = "") -> tuple[str, Any, Any] | None:

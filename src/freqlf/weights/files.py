@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
+from freqlf.io.intake import decoding, parse_json, require_file
+from freqlf.io.schema import convert
 from freqlf.models.config import ModelConfig, config_from_dict, config_to_dict
 from freqlf.weights.calibration import Calibration, describe_calibration, parse_calibration
 
@@ -61,18 +63,28 @@ def write_weights(
 
 def read_weights(path: Path) -> WeightFile:
     """Read what `write_weights` wrote."""
-    try:
-        with safe_open(path, framework="pt") as content:
-            header = content.metadata() or {}
-            if header.get("format") != FORMAT:
-                raise FreqLFError(f"{path} holds no weights of freqlf (its format is {header.get('format')!r})")
-            state = {name: content.get_tensor(name).float() for name in content.keys()}  # noqa: SIM118
-        calibration = None
-        if "calibration" in header:
-            calibration = parse_calibration(json.loads(header["calibration"]), f"the calibration in {path}")
-        config, facts = config_from_dict(json.loads(header["config"])), json.loads(header["facts"])
-        return WeightFile(config, state, facts, calibration)
-    except FileNotFoundError as error:
-        raise FreqLFError(f"{path} does not exist") from error
-    except (SafetensorError, OSError, KeyError, json.JSONDecodeError) as error:
-        raise FreqLFError(f"{path} is not a weight file of freqlf, or it is damaged") from error
+    with (
+        decoding(path, "a weight file of freqlf", advice=None),
+        safe_open(require_file(path), framework="pt") as content,
+    ):
+        header = content.metadata() or {}
+        if header.get("format") != FORMAT:
+            raise FreqLFError(f"{path} holds no weights of freqlf (its format is {header.get('format')!r})")
+        state = {name: content.get_tensor(name).float() for name in content.keys()}  # noqa: SIM118
+    require_finite(state, path)
+    parts = {name: parse_json(header[name], f"the {name} in {path}") for name in ("config", "facts") if name in header}
+    if len(parts) < 2:
+        raise FreqLFError(f"{path} is not a weight file of freqlf: its header lacks config or facts")
+    calibration = None
+    if "calibration" in header:
+        where = f"the calibration in {path}"
+        calibration = parse_calibration(parse_json(header["calibration"], where), where)
+    facts = convert(parts["facts"], dict[str, Any], f"the facts in {path}")
+    return WeightFile(config_from_dict(parts["config"], str(path)), state, facts, calibration)
+
+
+def require_finite(state: dict[str, Tensor], path: Path) -> None:
+    """Refuse weights that can only give an estimate without any number in it."""
+    for name, weight in state.items():
+        if not weight.isfinite().all():
+            raise FreqLFError(f"{path} has weights that are not finite numbers, in {name}; it is damaged or diverged")

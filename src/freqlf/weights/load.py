@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import torch
+
 from freqlf.errors import FreqLFError
+from freqlf.io.intake import decoding
 from freqlf.models.aligned import AlignedFreqLF
 from freqlf.models.build import build_model
 from freqlf.models.config import config_from_dict
 from freqlf.models.paper import FreqLF
 from freqlf.weights.calibration import Calibration
-from freqlf.weights.checkpoint import load_checkpoint
+from freqlf.weights.checkpoint import load_checkpoint, load_state
 from freqlf.weights.files import WeightFile, read_weights
 from freqlf.weights.registry import WEIGHTS
 
@@ -25,11 +28,8 @@ def load_calibrated(model: str | Path) -> tuple[AlignedFreqLF | FreqLF, Calibrat
     """The same with the calibration of its intervals, if the weights carry one; checkpoints never do."""
     path = find_weights(model)
     weights = read_any_weights(path)
-    network = build_model(weights.config)
-    try:
-        network.load_state_dict(weights.state)
-    except RuntimeError as error:
-        raise FreqLFError(f"{path} does not fit the model that it describes; it is damaged") from error
+    network = build_described(weights, path)
+    load_state(network, weights.state, path)
     return network.eval(), weights.calibration
 
 
@@ -42,6 +42,17 @@ def find_weights(model: str | Path) -> Path:
         known = ", ".join([SLOPE, *WEIGHTS])
         raise FreqLFError(f"unknown model {str(model)!r}: choose {known}, or give a .safetensors or .pt file")
     return path
+
+
+def build_described(weights: WeightFile, path: Path) -> AlignedFreqLF | FreqLF:
+    """The network that a weight file describes; a description of another size than its weights is not built."""
+    with decoding(path, "the description of a model"):
+        with torch.device("meta"):  # where tensors have a shape and no memory
+            outline = build_model(weights.config)
+        described = sum(weight.numel() for weight in outline.state_dict().values())
+        if described != sum(weight.numel() for weight in weights.state.values()):
+            raise FreqLFError(f"the weights in {path} are not those of the model that it describes; it is damaged")
+        return build_model(weights.config)
 
 
 def read_any_weights(path: Path) -> WeightFile:
@@ -58,4 +69,4 @@ def read_any_weights(path: Path) -> WeightFile:
         "validation": content.best,
         "freqlf_version": content.freqlf_version,
     }
-    return WeightFile(config_from_dict(content.model_config), content.ema, facts)
+    return WeightFile(config_from_dict(content.model_config, str(path)), content.ema, facts)

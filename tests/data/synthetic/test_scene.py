@@ -214,7 +214,7 @@ def test_a_scene_survives_the_benchmark_layout(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"height_px": 0}, "height_px must be at least 1, not 0"),
+        ({"height_px": 0}, "height_px must be between 1 and 30000, not 0"),
         ({"rows": 4}, "rows of views must be odd and at least 3 (one view is the centre), not 4"),
         ({"columns": 1}, "columns of views must be odd"),
         ({"disparity_range_px": (2.0, 1.0)}, "ascending order, not 2.0 and 1.0"),

@@ -210,7 +210,7 @@ def swap_a_map(folder: Path) -> None:
     [
         (remove_the_record, "holds no estimate.json"),
         (cut_the_record, "is not JSON"),
-        (list_the_record, "is not the record of an estimate"),
+        (list_the_record, "must be an object"),
         (remove_the_map, "disparity.pfm"),
         (claim_more_views, "views.webp does not hold the views"),
         (swap_a_map, r"lower.pfm is \(1, 1\), the disparity \(32, 40\)"),

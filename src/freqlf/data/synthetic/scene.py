@@ -25,6 +25,10 @@ _HIDDEN_BY_GLARE = 0.6  # opacity of a highlight
 _BAND_RAYS = 2**17  # traced at a time: few enough to stay in the cache
 
 
+_LARGEST_PX = 30_000  # of a side
+_MOST_BYTES = 16 * 10**9  # of all views
+
+
 @dataclass(frozen=True)
 class SceneOptions:
     """What all scenes have in common. An amount is a number, or a (low, high) range from which each scene draws."""
@@ -44,12 +48,15 @@ class SceneOptions:
 
     def __post_init__(self) -> None:
         for name in ("height_px", "width_px", "samples_per_pixel"):
-            if getattr(self, name) < 1:
-                raise FreqLFError(f"{name} must be at least 1, not {getattr(self, name)}")
+            if not 1 <= getattr(self, name) <= _LARGEST_PX:
+                raise FreqLFError(f"{name} must be between 1 and {_LARGEST_PX}, not {getattr(self, name)}")
         for name in ("rows", "columns"):
             value = getattr(self, name)
             if value < 3 or value % 2 == 0:
                 raise FreqLFError(f"{name} of views must be odd and at least 3 (one view is the centre), not {value}")
+        size_bytes = 6 * self.height_px * self.width_px * self.rows * self.columns
+        if size_bytes > _MOST_BYTES:
+            raise FreqLFError(f"such a scene takes {size_bytes / 1e9:.0f} GB; generate smaller views, or fewer")
         low, high = self.disparity_range_px
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             raise FreqLFError(f"disparity_range_px must be two numbers in ascending order, not {low} and {high}")

@@ -1,10 +1,9 @@
 """What a page shows: the folder of an estimate, and a second map to compare it with."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +11,46 @@ from numpy.typing import NDArray
 from freqlf.data.hci import Scene
 from freqlf.errors import FreqLFError
 from freqlf.io.image import read_image
+from freqlf.io.intake import read_bytes, read_json
+from freqlf.io.parameters import Count, Parameters
 from freqlf.io.pfm import read_pfm
 from freqlf.io.ply import read_ply
+from freqlf.io.schema import Share, convert
 
 RECORD = "estimate.json"
 VIEWS = "views.webp"
 DISPARITY = "disparity"
 MAPS = (DISPARITY, "deviation", "lower", "upper", "no-evidence")  # files *.pfm; only the first must be there
+
+
+class _Interval(TypedDict, total=False):
+    level: Share
+    calibrated: bool
+
+
+class _SmallViews(TypedDict):
+    steps: list[tuple[int, int]]
+    columns: Count
+    width_px: Count
+    height_px: Count
+
+
+class _Grid(TypedDict, total=False):
+    rows: int
+    columns: int
+
+
+class EstimateRecord(TypedDict, total=False):
+    """What is read of estimate.json; there is more in it."""
+
+    model: str
+    input: str | None
+    camera: Parameters | None
+    views: _Grid
+    interval: _Interval | None
+    small_views: _SmallViews | None
+    freqlf_version: str
+    created_utc: str
 
 
 @dataclass(frozen=True)
@@ -133,31 +165,18 @@ def _read_any(path: Path) -> EstimateFolder | Truth:
 
 def _read_record(directory: Path) -> dict[str, Any]:
     path = directory / RECORD
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise FreqLFError(f"{directory} holds no {RECORD}; give a folder that `freqlf estimate` made") from None
-    except OSError as error:
-        raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise FreqLFError(f"{path} is not JSON: {error}") from error
-    if not isinstance(record, dict):
-        raise FreqLFError(f"{path} is not the record of an estimate; estimate again")
-    return record
+    if not path.exists():
+        raise FreqLFError(f"{directory} holds no {RECORD}; give a folder that `freqlf estimate` made")
+    return dict(convert(read_json(path), EstimateRecord, str(path)))
 
 
 def _find_camera(record: Mapping[str, Any], longer_side_px: int) -> Camera | None:
-    camera = record.get("camera") or {}
-    try:
-        baseline_mm, focal_mm, sensor_mm, focus_m = (
-            float(camera[name]) for name in ("baseline_mm", "focal_mm", "sensor_mm", "focus_distance_m")
-        )
-    except (KeyError, TypeError, ValueError):
+    camera: Parameters | None = record.get("camera")
+    if camera is None:
         return None
-    if not all(np.isfinite(value) and value > 0 for value in (baseline_mm, focal_mm, sensor_mm, focus_m)):
-        return None
-    pixel = sensor_mm / focal_mm / longer_side_px
-    return Camera(baseline_mm * focal_mm * longer_side_px, 1000 * focus_m, sensor_mm, pixel)
+    pixel = camera.sensor_mm / camera.focal_mm / longer_side_px
+    beta = camera.baseline_mm * camera.focal_mm * longer_side_px
+    return Camera(beta, 1000 * camera.focus_distance_m, camera.sensor_mm, pixel)
 
 
 def _find_points(points_mm: NDArray[np.float32], camera: Camera, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -173,15 +192,11 @@ def _find_points(points_mm: NDArray[np.float32], camera: Camera, shape: tuple[in
 
 def _read_views(directory: Path, record: Mapping[str, Any]) -> ViewTiles | None:
     layout, path = record.get("small_views"), directory / VIEWS
-    if not isinstance(layout, dict) or not path.exists():
+    if layout is None or not path.exists():
         return None
     height, width = read_image(path).shape[:2]  # also says whether the picture is sound
-    try:
-        steps = [[int(du), int(dv)] for du, dv in layout["steps"]]
-        columns, tile_width, tile_height = (int(layout[name]) for name in ("columns", "width_px", "height_px"))
-        fits = 0 < columns * tile_width <= width and 0 < -(-len(steps) // columns) * tile_height <= height
-    except (KeyError, TypeError, ValueError, ZeroDivisionError):
-        fits = False
-    if not fits:
+    steps = [list(step) for step in layout["steps"]]
+    columns, tile_width, tile_height = layout["columns"], layout["width_px"], layout["height_px"]
+    if columns * tile_width > width or not 0 < -(-len(steps) // columns) * tile_height <= height:
         raise FreqLFError(f"{path} does not hold the views that {RECORD} says; estimate again, or leave the file out")
-    return ViewTiles(path.read_bytes(), steps, columns, tile_width, tile_height)
+    return ViewTiles(read_bytes(path), steps, columns, tile_width, tile_height)
