@@ -17,6 +17,7 @@ from torch.nn import functional as F
 
 from freqlf.models import aligned
 from freqlf.models.aligned import HalfLineEncoder
+from freqlf.models.decoder import CoordinateMlp
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.scale import gelu
@@ -38,7 +39,8 @@ def any_size() -> Iterator[None]:
             (SpectralConv2d, "_transform", transform),
             (HybridLayer, "convolve", convolve),
             (HalfLineEncoder, "measure", measure),
-            (aligned, "mix_channels", mix_channels),
+            (aligned, "mix_and_activate", mix_and_activate),
+            (CoordinateMlp, "forward", perceive),
             # There is one tile, the image: a tracer loses what is written into a slice.
             (Tile, "of", lambda tile, field: field),
         ):
@@ -190,6 +192,14 @@ def measure(encoder: HalfLineEncoder, half_lines: Tensor) -> Tensor:
     return torch.cat(parts if encoder.share is None else [gelu(encoder.share(one)) for one in parts], dim=1)
 
 
-def mix_channels(layer: nn.Conv2d, parts: Sequence[Tensor]) -> Tensor:
-    """`freqlf.models.pointwise.mix_channels` as the convolution that it stands for."""
-    return layer(torch.cat(tuple(parts), dim=1))
+def mix_and_activate(layer: nn.Conv2d, parts: Sequence[Tensor]) -> Tensor:
+    """`freqlf.models.pointwise.mix_and_activate` as the convolution that it stands for."""
+    return gelu(layer(torch.cat(tuple(parts), dim=1)))
+
+
+def perceive(perceptron: CoordinateMlp, z: Tensor, q: Tensor) -> Tensor:
+    """`CoordinateMlp.forward` as the convolutions that it stands for."""
+    hidden = perceptron.features(z)
+    if perceptron.coordinates is not None:
+        hidden = hidden + perceptron.coordinates(q)
+    return perceptron.output(gelu(perceptron.hidden(gelu(hidden))))

@@ -9,7 +9,6 @@ is one latent field, the views and a few maps.
 from collections.abc import Callable, Iterator, Mapping
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from freqlf.errors import FreqLFError
@@ -22,6 +21,7 @@ from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
 from freqlf.models.paper import FreqLF
+from freqlf.models.scale import gelu_of
 from freqlf.models.slope import estimate_slope
 from freqlf.models.tiles import Tile, split_into_tiles
 
@@ -90,7 +90,7 @@ def _stream_pass(
         assert isinstance(layer, HybridLayer)
         stream_layer(layer, field, tile_px)
     anchors_px = hypotheses_px[:, : refine.decoder.components]
-    return stream_decoder(refine.decoder, field, anchors_px, read, tile_px, activation=F.gelu)
+    return stream_decoder(refine.decoder, field, anchors_px, read, tile_px, activation=gelu_of)
 
 
 def _stream_encoder(

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from freqlf.models.decoder import Decoder
@@ -26,8 +25,8 @@ from freqlf.models.evidence import (
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
-from freqlf.models.pointwise import mix_channels
-from freqlf.models.scale import gelu, scale_weights
+from freqlf.models.pointwise import mix_and_activate
+from freqlf.models.scale import gelu, gelu_of, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.tiles import Tile
 from freqlf.models.volume import Finding, SweepPass
@@ -94,7 +93,7 @@ class HalfLineEncoder(nn.Module):
     def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
         """Features before the reweighting; with `window`, of that part of the evidence only."""
         context, half_lines = evidence
-        stem = gelu(mix_channels(self.read, (context, self.measure(half_lines))))
+        stem = mix_and_activate(self.read, (context, self.measure(half_lines)))
         # Windows are cut here, where the channels are fewest.
         return self.look(stem if window is None else window.of(stem).contiguous(memory_format=torch.channels_last))
 
@@ -102,7 +101,7 @@ class HalfLineEncoder(nn.Module):
         """What is read of the half-lines (B, J, channels, H, W), as channels of the image."""
         pixels = half_lines.permute(0, 3, 4, 1, 2)  # B, H, W, J, channels, as they lie in memory
         if self.share is not None:
-            pixels = gelu(F.linear(pixels, self.share.weight.flatten(1), self.share.bias))
+            pixels = gelu(pixels @ self.share.weight.flatten(1).T, self.share.bias)
         return pixels.flatten(3).permute(0, 3, 1, 2)
 
 
@@ -150,7 +149,7 @@ class RefinementPass(nn.Module):
         # The estimate comes first, so that a decoder of fewer components starts from it.
         K = self.decoder.components
         return self.decoder(
-            F.gelu(field), queries, anchors=hypotheses_px[:, :K], prior=None if prior is None else prior[:, :K]
+            gelu_of(field), queries, anchors=hypotheses_px[:, :K], prior=None if prior is None else prior[:, :K]
         )
 
 

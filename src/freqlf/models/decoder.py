@@ -10,6 +10,7 @@ from torch.nn import functional as F
 from freqlf.errors import FreqLFError
 from freqlf.models.coordinates import make_grid, resize_to, sample_at
 from freqlf.models.mixture import Mixture
+from freqlf.models.pointwise import multiply_pixels
 from freqlf.models.scale import gelu, scale_weights
 
 
@@ -37,10 +38,18 @@ class CoordinateMlp(nn.Module):
 
     def forward(self, z: Tensor, q: Tensor) -> Tensor:
         """Outputs for features z (B, C, H, W) at coordinates q (B or 1, 2, H, W)."""
-        hidden = self.features(z)
+        height, width = z.shape[-2:]
+        first, second, last = (layer.weight.flatten(1) for layer in (self.features, self.hidden, self.output))
+        weights, parts = [first], [z]
         if self.coordinates is not None:
-            hidden = hidden + self.coordinates(q)
-        return self.output(gelu(self.hidden(gelu(hidden))))
+            weights.append(self.coordinates.weight.flatten(1))
+            parts.append(q.expand(len(z), -1, -1, -1))
+        hidden = gelu(multiply_pixels(weights, parts), self.features.bias)  # B, H*W, hidden
+        hidden = gelu(hidden @ second.T, self.hidden.bias)
+        # Outputs one map after the other in memory, as what is computed of them takes them.
+        assert self.output.bias is not None
+        outputs = torch.baddbmm(self.output.bias[:, None], last.expand(len(z), -1, -1), hidden.transpose(1, 2))
+        return outputs.unflatten(2, (height, width))
 
 
 class Decoder(nn.Module):

@@ -5,7 +5,7 @@ import math
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from freqlf.models.scale import GELU_POWER, gelu, scale_weights
+from freqlf.models.scale import GELU_POWER, gelu, gelu_of, scale_weights
 from freqlf.models.spectral import Field, SpectralConv2d
 
 # Variance that the branches contribute before the activation at initialisation. The two convolutions keep the
@@ -62,7 +62,7 @@ class HybridLayer(nn.Module):
 
     def activate(self, z: Tensor) -> Tensor:
         """What the branches see of the field."""
-        return F.gelu(z) if self.residual else z
+        return gelu_of(z) if self.residual else z
 
     def convolve(self, activated: Tensor) -> Tensor:
         """C + W of an activated field, in memory of its own."""

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from freqlf.models.kernels import can_fuse
+
 # E[GELU(x)^2] of x ~ N(0, 1): what a layer of unit variance hands to the next one.
 GELU_POWER = 0.425
 
@@ -28,9 +30,33 @@ def scale_weights(layer: nn.Module, *, gain: float = 1.0, after_gelu: bool = Tru
         nn.init.zeros_(layer.bias)
 
 
-def gelu(x: Tensor) -> Tensor:
-    """GELU of a tensor that nobody else needs: in its own memory when no gradient is recorded.
+def gelu(x: Tensor, bias: Tensor | None = None) -> Tensor:
+    """GELU(x + bias) of a tensor that nobody else needs: in its own memory when no gradient is recorded.
 
-    Fresh memory costs as much as the function itself on a CPU.
+    bias: of the last axis. Fresh memory costs as much as the function itself on a CPU.
     """
+    if can_fuse(x.detach()) and _is_dense(x):
+        from freqlf.models.kernels.activation import Gelu, activate
+
+        return Gelu.apply(x, bias) if torch.is_grad_enabled() else activate(x, bias, x)
+    x = x if bias is None else x + bias
     return F.gelu(x) if torch.is_grad_enabled() else torch.ops.aten.gelu_(x)
+
+
+def gelu_of(z: Tensor) -> Tensor:
+    """GELU in memory of its own, where that may be a part of a larger field (B, C, H, W), in channels_last format."""
+    if not can_fuse(z.detach()):
+        return F.gelu(z)
+    dense = z if _is_dense(z) else z.contiguous(memory_format=torch.channels_last)
+    if torch.is_grad_enabled():
+        from freqlf.models.kernels.activation import Gelu
+
+        return Gelu.apply(dense, None)
+    from freqlf.models.kernels.activation import activate
+
+    return activate(dense, None, torch.empty_like(dense) if dense is z else dense)
+
+
+def _is_dense(x: Tensor) -> bool:
+    """Whether its numbers fill a piece of memory, in one of the usual orders."""
+    return x.is_contiguous() or (x.ndim == 4 and x.is_contiguous(memory_format=torch.channels_last))

@@ -1,0 +1,85 @@
+"""GELU in one pass over the memory, together with the bias before it."""
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from freqlf.models.kernels.functions import erf, exp
+from freqlf.models.kernels.running import LOOP, run_in_threads
+
+Array = np.ndarray
+
+_f32 = np.float32
+_PIECE = 4096  # numbers at a time, which a processor's innermost cache holds
+_HALF_ROOT, _DENSITY = _f32(math.sqrt(0.5)), _f32(1 / math.sqrt(2 * math.pi))
+
+
+def activate(x: Tensor, bias: Tensor | None, result: Tensor) -> Tensor:
+    """GELU(x + bias) into a tensor of the same layout, which may be x. All are dense; the bias is of the last axis."""
+    run_in_threads(_activate, _count(x), _flatten(x), *_spread(bias), _flatten(result))
+    return result
+
+
+class Gelu(torch.autograd.Function):
+    """GELU(x + bias) with its gradient."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, bias: Tensor | None) -> Tensor:
+        """Keep what goes in: nothing else is needed for the gradient."""
+        context.save_for_backward(x, bias)
+        return activate(x, bias, torch.empty_like(x))
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Those of x and of the bias."""
+        x, bias = context.saved_tensors
+        gradient = torch.empty_like(x).copy_(gradient) if gradient.stride() != x.stride() else gradient
+        result = torch.empty_like(x)
+        run_in_threads(_differentiate, _count(x), _flatten(x), *_spread(bias), _flatten(gradient), _flatten(result))
+        return result, None if bias is None else result.view(-1, len(bias)).sum(dim=0)
+
+
+def _count(x: Tensor) -> int:
+    return -(-x.numel() // _PIECE)
+
+
+def _flatten(x: Tensor) -> Array:
+    return x.detach().as_strided((x.numel(),), (1,)).numpy()
+
+
+def _spread(bias: Tensor | None) -> tuple[Array, int]:
+    """The bias over and over again, as long as a piece from any channel on, and the number of channels."""
+    if bias is None:
+        return np.zeros(2 * _PIECE, np.float32), 1
+    return bias.detach().repeat(_PIECE // len(bias) + 2).numpy(), len(bias)
+
+
+@njit(**LOOP)
+def _activate(x: Array, bias: Array, channels: int, result: Array, first_piece: int, last_piece: int) -> None:
+    for piece in range(first_piece, last_piece):
+        first = piece * _PIECE
+        count = min(_PIECE, len(x) - first)
+        source, added, target = x[first : first + count], bias[first % channels :], result[first : first + count]
+        for i in range(count):
+            value = source[i] + added[i]
+            target[i] = _f32(0.5) * value * (_f32(1) + erf(_HALF_ROOT * value))
+
+
+@njit(**LOOP)
+def _differentiate(
+    x: Array, bias: Array, channels: int, gradient: Array, result: Array, first_piece: int, last_piece: int
+) -> None:
+    for piece in range(first_piece, last_piece):
+        first = piece * _PIECE
+        count = min(_PIECE, len(x) - first)
+        source, added, target = x[first : first + count], bias[first % channels :], result[first : first + count]
+        arriving = gradient[first : first + count]
+        for i in range(count):
+            value = source[i] + added[i]
+            size = abs(value) if abs(value) < _f32(12) else _f32(12)  # the density vanishes from there on
+            density = _DENSITY * exp(_f32(-0.5) * size * size)
+            target[i] = arriving[i] * (_f32(0.5) * (_f32(1) + erf(_HALF_ROOT * value)) + value * density)
