@@ -18,6 +18,7 @@ from freqlf.provenance import describe_run
 
 SCENE = "scene"
 CONTENTS = {
+    "overview.png": "the estimate at one glance: view, disparity, uncertainty, points",
     "centre_view.png": "the view whose disparity is sought",
     "ground_truth.png": "its true disparity",
     "comparison.png": "estimate, error and uncertainty beside the truth",
@@ -90,6 +91,7 @@ def estimate_scene(scene: Scene, folder: Path) -> dict[str, Any]:
     from freqlf.evaluation.figures.maps import Panel
     from freqlf.inference.estimate import load_estimator  # imports torch
     from freqlf.outputs.folder import write_estimate
+    from freqlf.outputs.pointcloud import build_point_cloud
 
     light_field, truth_px = scene.light_field(), scene.disparity_px()
     assert truth_px is not None
@@ -106,6 +108,9 @@ def estimate_scene(scene: Scene, folder: Path) -> dict[str, Any]:
         caption=f"MSE x100 {scores.mse_100:.2f}\nBadPix(0.07) {scores.badpix_007:.1f} %",
     )
     figures.save_figure(folder / "comparison.png", figures.draw_qualitative([panel]), dpi=200)
+    cloud = build_point_cloud(estimate.disparity_px, panel.view, scene.parameters, estimate.deviation_px)
+    overview = figures.draw_overview(panel.view, estimate.disparity_px, estimate.deviation_px, cloud)
+    figures.save_figure(folder / "overview.png", overview, dpi=110)
     return {
         "model": estimate.model,
         "seconds": estimate.seconds,
