@@ -15,8 +15,8 @@ LAYERS = (
     ("lightfield", "io", "provenance", "threads"),
     ("data", "models"),
     ("weights",),
+    ("outputs",),  # below inference: an estimate can save and show itself
     ("inference",),
-    ("outputs",),
     ("evaluation",),
     ("training",),
     ("studies",),

@@ -82,7 +82,7 @@ def test_bad_requests_get_one_line(
     scene, out = str(make_scene()), tmp_path / "result"
     for arguments, message in (
         ([scene, "--model", "nobody"], "unknown model 'nobody'"),
-        ([scene, "--shear", "much"], "--shear takes a number"),
+        ([scene, "--shear", "much"], "shear takes a number"),
         ([scene, "--memory", "lots"], "memory must be a size"),
         ([scene, scene], "two inputs are called"),
         ([str(tmp_path / "nowhere")], "does not exist"),

@@ -30,7 +30,7 @@ def test_the_reading_decides_which_estimate_is_kept(make_scene, tmp_path: Path, 
     torch.manual_seed(0)
     estimator, scene = Estimator("tiny", build_model(CONFIG).eval()), Scene(make_scene())
     predict_scenes(estimator, [scene], tmp_path / "maps", reading)
-    estimate, results = estimator(scene.light_field()), Results(tmp_path / "maps")
+    estimate, results = estimator(scene.directory), Results(tmp_path / "maps")
     expected = estimate.mean_px if reading == "mean" else estimate.disparity_px
     assert np.array_equal(results.disparity_px("plane"), expected)
     assert np.allclose(np.sqrt(results.variance_px2("plane")), estimate.deviation_px)

@@ -5,11 +5,13 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.inference.estimate import INTERVAL, Estimator, estimate, load_estimator, shift_estimate
+from freqlf.inference.compute import ComputeOptions
+from freqlf.inference.estimate import Estimator, estimate, load_estimator
 from freqlf.inference.memory import free_memory_bytes, held_memory_mb
 from freqlf.lightfield import LightField
 from freqlf.models.build import build_model
 from freqlf.models.config import STAR_LINES, AlignedConfig, EpiConfig, PassConfig
+from freqlf.outputs.estimate import INTERVAL
 from freqlf.weights.calibration import LEVELS, Calibration
 from freqlf.weights.files import write_weights
 
@@ -36,7 +38,10 @@ def test_the_slope_needs_no_weights(light_field: LightField) -> None:
 def test_networks_give_all_maps_whole_or_in_tiles(light_field: LightField, config) -> None:
     torch.manual_seed(0)
     estimator = Estimator("tiny", build_model(config).eval())
-    whole, tiled = estimator(light_field), estimator(light_field, tile_px=20)  # a tile of 256 px holds all of it
+    whole, tiled = (
+        estimator.run(light_field),
+        estimator.run(light_field, tile_px=20),
+    )  # a tile of 256 px holds all of it
     assert whole.tile_px is None
     assert tiled.tile_px == 20
     for name in ("disparity_px", "mean_px", "deviation_px", "lower_px", "upper_px"):
@@ -50,28 +55,28 @@ def test_networks_give_all_maps_whole_or_in_tiles(light_field: LightField, confi
 def test_half_precision_is_close_whole_or_in_tiles(light_field: LightField, config) -> None:
     torch.manual_seed(0)
     model = build_model(config).eval()
-    exact = Estimator("tiny", model)(light_field)
+    exact = Estimator("tiny", model).run(light_field)
     for tile_px in (None, 20):
-        short = Estimator("tiny", model, precision="bf16")(light_field, tile_px=tile_px)
+        short = Estimator("tiny", model, compute=ComputeOptions("cpu", "bf16")).run(light_field, tile_px)
         assert short.disparity_px.dtype == np.float32
         error = np.abs(short.mean_px - exact.mean_px).max()
         assert 0 < error < 0.03, error  # bf16 has three digits; a difference of zero would mean that it was not used
 
 
 def test_shifting_moves_disparities_only(light_field: LightField) -> None:
-    before = Estimator("tiny", build_model(TINY).eval())(light_field)
-    after = shift_estimate(before, 2.0)
+    before = Estimator("tiny", build_model(TINY).eval()).run(light_field)
+    after = before.shifted(2.0)
     for name in ("disparity_px", "mean_px", "lower_px", "upper_px"):
         assert np.allclose(getattr(after, name), getattr(before, name) + 2, atol=1e-6)
     assert np.array_equal(after.deviation_px, before.deviation_px)
-    assert shift_estimate(estimate(light_field, "slope"), 1.0).lower_px is None
+    assert estimate(light_field, "slope").shifted(1.0).lower_px is None
 
 
 def test_weight_files_and_memory(light_field: LightField, tmp_path: Path) -> None:
     path = tmp_path / "tiny.safetensors"
     write_weights(path, TINY, build_model(TINY).state_dict(), {})
     free = load_estimator(path)(light_field)
-    bound = load_estimator(path, memory_bytes=int(held_memory_mb() * 1e6) + 100_000_000)(light_field)
+    bound = load_estimator(path, memory=int(held_memory_mb() * 1e6) + 100_000_000)(light_field)
     assert np.abs(free.disparity_px - bound.disparity_px).max() < 1e-4
 
 
@@ -94,7 +99,7 @@ def test_intervals_are_calibrated_if_the_weights_know_how(light_field: LightFiel
     for name in ("lower_px", "upper_px"):
         assert getattr(whole, name).dtype == np.float32
         assert np.abs(getattr(whole, name) - getattr(tiled, name)).max() < 1e-4
-    moved = shift_estimate(whole, 1.0)
+    moved = whole.shifted(1.0)
     assert moved.calibration == calibration
     assert np.allclose(moved.upper_px - whole.upper_px, 1.0)
 
@@ -108,7 +113,7 @@ def test_half_of_what_is_free_is_the_default(light_field: LightField) -> None:
 
 def test_too_little_memory_is_an_error_that_says_how_much_is_needed(light_field: LightField) -> None:
     with pytest.raises(FreqLFError, match=r"60 x 48 pixels needs at least .* for the program itself.* 0\.10 GB are"):
-        estimate(light_field, "slope", memory_bytes=100_000_000)
+        estimate(light_field, "slope", memory="100MB")
 
 
 def test_views_are_held_once(light_field: LightField) -> None:

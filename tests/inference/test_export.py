@@ -2,17 +2,18 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.inference.estimate import INTERVAL, Estimator, load_estimator
-from freqlf.inference.export import OUTPUTS, TOLERANCE_PX, Graph, check_graph, compare, export_graph, find_half_width
+from freqlf.inference.estimate import Estimator, load_estimator
+from freqlf.inference.export import TOLERANCE_PX, Graph, check_graph, compare, export_graph, smallest_side_px
+from freqlf.inference.maps import MAPS
 from freqlf.models.aligned import AlignedFreqLF
 from freqlf.models.build import build_model
 from freqlf.models.config import PRESETS, EpiConfig, ModelConfig
 from freqlf.models.slope import SlopeOptions
+from freqlf.models.spectral import SpectralConv2d
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.registry import WEIGHTS
 
@@ -54,15 +55,15 @@ def test_a_graph_for_any_size_is_right_at_other_sizes(aligned: Graph) -> None:
     comparisons = check_graph(aligned, estimator) + compare(aligned, estimator, [(aligned.smallest_side_px, 150)])
     assert len({(one.height, one.width) for one in comparisons}) == 3
     for one in comparisons:
-        assert tuple(one.largest_px) == OUTPUTS
+        assert tuple(one.largest_px) == MAPS
         assert max(one.largest_px.values()) <= TOLERANCE_PX
-        assert all(one.usual_px[name] <= one.largest_px[name] for name in OUTPUTS)
+        assert all(one.usual_px[name] <= one.largest_px[name] for name in MAPS)
 
 
 def test_a_graph_says_what_it_is(aligned: Graph) -> None:
     model = onnx.load_from_string(aligned.content)
     assert [value.name for value in model.graph.input] == ["horizontal", "vertical"]
-    assert [value.name for value in model.graph.output] == list(OUTPUTS)
+    assert [value.name for value in model.graph.output] == list(MAPS)
     for value in model.graph.input:
         assert shape_of(value) == [1, 5, 3, "height", "width"]
     for value in model.graph.output:
@@ -96,7 +97,7 @@ def test_another_model_does_not_pass(aligned: Graph) -> None:
 def test_every_preset_at_any_size_with_calibrated_intervals(preset: str) -> None:
     estimator = make_estimator(preset, calibration=CALIBRATION)
     for one in check_graph(export_graph(estimator, views=3, opset=20), estimator):
-        assert max(one.largest_px[name] for name in OUTPUTS[:3]) <= TOLERANCE_PX
+        assert max(one.largest_px.values()) <= TOLERANCE_PX
 
 
 def test_one_size_may_be_small() -> None:
@@ -125,13 +126,10 @@ def test_all_packaged_weights_at_any_size(name: str) -> None:
     check_graph(export_graph(estimator), estimator)
 
 
-@pytest.mark.parametrize("calibration", [CALIBRATION, Calibration(kind="scale", needed=((0.3,),))])
-def test_the_graphs_interval_is_the_calibrations(calibration: Calibration) -> None:
-    deviation_px = np.geomspace(0.001, 30, 200).astype(np.float32)
-    expected_px = calibration.half_width_px(deviation_px, INTERVAL)
-    found_px = find_half_width(calibration, torch.from_numpy(deviation_px)).numpy()
-    # Between the levels of a table the graph is an approximation; the packaged ones have the level itself.
-    np.testing.assert_allclose(found_px, expected_px, rtol=0.02 if calibration is CALIBRATION else 1e-5)
+def test_the_smallest_side_holds_all_modes() -> None:
+    assert smallest_side_px(make_estimator("freqlf-small").model) == 32
+    assert smallest_side_px(SpectralConv2d(2, (64, 20))) == 65
+    assert smallest_side_px(SpectralConv2d(2, (16, 40))) == 79
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,19 @@ import shutil
 import pytest
 import torch
 
-from freqlf.inference.streaming import stream_aligned
+from freqlf.models.base import DisparityModel
 from freqlf.models.build import build_model
 from freqlf.models.compilation import compile_layers, compile_stages
 from freqlf.models.config import AlignedConfig, PassConfig
 from freqlf.models.halflines import HalfLines
+from freqlf.models.tiles import Tiling
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")]
 
 CONFIG = AlignedConfig(passes=(PassConfig(channels=8, layers=2, modes=4, stem_channels=8, windows_px=(5,)),))
 
 
-def make_model() -> torch.nn.Module:
+def make_model() -> DisparityModel:
     torch.manual_seed(0)
     return build_model(CONFIG)
 
@@ -42,8 +43,8 @@ def test_compiled_layers_have_the_same_gradients() -> None:
 def test_compiled_stages_give_the_same_estimate_in_tiles_of_any_size() -> None:
     half_lines = HalfLines.from_stacks(make_stacks(40, 52), CONFIG.lines)
 
-    def compute(model: torch.nn.Module, tile_px: int | None) -> torch.Tensor:
-        return stream_aligned(model, half_lines, lambda mixture: mixture.mean().unsqueeze(1), tile_px)
+    def compute(model: DisparityModel, tile_px: int | None) -> torch.Tensor:
+        return model.stream(half_lines, lambda mixture: mixture.mean().unsqueeze(1), Tiling(tile_px))
 
     model = make_model().eval()
     expected = compute(model, None)

@@ -9,14 +9,16 @@ from PIL import Image
 
 from freqlf.data.hci import Scene
 from freqlf.errors import FreqLFError
-from freqlf.inference.estimate import INTERVAL, Estimate, load_estimator
+from freqlf.inference.estimate import load_estimator
 from freqlf.io.image import read_pixels
 from freqlf.io.parameters import Parameters
 from freqlf.io.pfm import read_pfm
 from freqlf.io.ply import read_ply
 from freqlf.io.png16 import read_png16
 from freqlf.lightfield import LightField
-from freqlf.outputs.folder import OutputOptions, write_estimate
+from freqlf.outputs import folder as outputs
+from freqlf.outputs.estimate import INTERVAL, Estimate
+from freqlf.outputs.folder import OutputOptions
 from freqlf.outputs.pointcloud import PointFilter
 
 HEIGHT, WIDTH = 32, 40
@@ -38,16 +40,22 @@ UNCERTAINTY = {"deviation.pfm", "lower.pfm", "upper.pfm"}
 FEW = OutputOptions(previews=False)
 
 
+def write_estimate(directory, estimate, field, parameters=None, options=OutputOptions(), facts=None, **kwargs):  # noqa: B008
+    """The estimate as that of another light field and camera, written."""
+    known = replace(estimate, light_field=field, parameters=parameters, facts=facts or {})
+    return outputs.write_estimate(directory, known, options, **kwargs)
+
+
 @pytest.fixture
 def field(render_plane) -> LightField:
     return LightField.from_array(render_plane(0.5))
 
 
 @pytest.fixture
-def certain() -> Estimate:
+def certain(field) -> Estimate:
     """An estimate that knows no uncertainty."""
     disparity_px = np.random.default_rng(0).uniform(0.4, 0.6, (HEIGHT, WIDTH)).astype(np.float32)
-    return Estimate(disparity_px, disparity_px, None, None, None, model="slope", seconds=1.5, tile_px=None)
+    return Estimate(disparity_px, disparity_px, None, None, None, model="slope", seconds=1.5, light_field=field)
 
 
 @pytest.fixture
@@ -212,7 +220,7 @@ def test_from_a_scene_to_its_points(tmp_path, render_plane):
     """A plane at a known depth, estimated without learning, lies at that depth in the point cloud."""
     field = LightField.from_array(render_plane(0.5, rows=9, columns=9, height=48, width=56))
     camera = replace(CAMERA, width_px=56, height_px=48, num_cams_x=9, num_cams_y=9)
-    write_estimate(tmp_path / "out", load_estimator("slope")(field), field, camera)
+    load_estimator("slope")(field, parameters=camera).save(tmp_path / "out")
     points_mm, _ = read_ply(tmp_path / "out" / "pointcloud.ply")
     depth_mm = 1000 * float(camera.depth_m(np.array(0.5)))
     assert len(points_mm) > 0.9 * 48 * 56

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from freqlf.cli.terminal import print_table, show_progress
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.tables import Table, to_markdown, to_rich
+from freqlf.inference.compute import Device, choose_device
 from freqlf.io.files import replacing_directory, write_json, write_text
 from freqlf.provenance import describe_run
 from freqlf.threads import use_threads
@@ -15,7 +16,6 @@ from freqlf.threads import use_threads
 if TYPE_CHECKING:
     from freqlf.studies.cost.measurement import Cost
 
-Device = Literal["auto", "cpu", "cuda"]
 # The model, the side of the square image in pixels, repeats, and whether the image is computed in one piece.
 Piece = tuple[str, int, int, bool]
 # From the costs and the hardware's name to the tables and what else belongs into the JSON; draws into the folder.
@@ -51,10 +51,9 @@ def measure_and_report(
     """
     import torch
 
-    from freqlf.inference.compute import choose_device
     from freqlf.studies.cost.measurement import PROTOCOL, describe_hardware, measure_cost
 
-    here = choose_device(device).type
+    here: Device = "cuda" if choose_device(device).type == "cuda" else "cpu"
     use_threads(threads)
     with ExitStack() as stack:
         # Before any work: a folder that cannot be written should not cost the measurement.

@@ -89,18 +89,16 @@ def estimate_scene(scene: Scene, folder: Path) -> dict[str, Any]:
     """Estimate, write what users get, and draw it beside the truth; returns the model, its time and its scores."""
     from freqlf.evaluation import figures
     from freqlf.evaluation.figures.maps import Panel
-    from freqlf.inference.estimate import load_estimator  # imports torch
-    from freqlf.outputs.folder import write_estimate
-    from freqlf.outputs.pointcloud import build_point_cloud
+    from freqlf.inference.estimate import estimate as estimate_disparity  # imports torch
 
-    light_field, truth_px = scene.light_field(), scene.disparity_px()
+    truth_px = scene.disparity_px()
     assert truth_px is not None
-    estimate = load_estimator()(light_field)
-    write_estimate(folder / "estimate", estimate, light_field, scene.parameters)
+    estimate = estimate_disparity(scene.directory)
+    estimate.save(folder / "estimate")
     scores = score_map(estimate.disparity_px, truth_px, scene.valid_mask())
     panel = Panel(
         name="generated scene",
-        view=light_field.centre_view(),
+        view=estimate.light_field.centre_view(),
         ground_truth_px=truth_px,
         estimate_px=estimate.disparity_px,
         error_px=np.where(scene.valid_mask(), np.abs(estimate.disparity_px - truth_px), np.nan),
@@ -108,7 +106,7 @@ def estimate_scene(scene: Scene, folder: Path) -> dict[str, Any]:
         caption=f"MSE x100 {scores.mse_100:.2f}\nBadPix(0.07) {scores.badpix_007:.1f} %",
     )
     figures.save_figure(folder / "comparison.png", figures.draw_qualitative([panel]), dpi=200)
-    cloud = build_point_cloud(estimate.disparity_px, panel.view, scene.parameters, estimate.deviation_px)
+    cloud = estimate.points()
     overview = figures.draw_overview(panel.view, estimate.disparity_px, estimate.deviation_px, cloud)
     figures.save_figure(folder / "overview.png", overview, dpi=110)
     return {

@@ -1,35 +1,21 @@
 """`freqlf estimate`: depth from a user's own light field."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from freqlf.cli.terminal import show_progress
+from freqlf.cli.terminal import make_progress
 from freqlf.errors import FreqLFError
 from freqlf.inference.compute import ComputeOptions
 from freqlf.io.files import require_folder
 from freqlf.io.viewgrid import InputOptions
-from freqlf.lightfield import LightField
 from freqlf.threads import use_threads
 
 if TYPE_CHECKING:
-    from freqlf.inference.estimate import Estimator
-
-
-@dataclass(frozen=True)
-class Request:
-    """What was asked for, the same for all inputs."""
-
-    format: str | None
-    input_options: InputOptions
-    compute: ComputeOptions
-    shear: str
-    refocus_px: float | None
-    all_in_focus: bool
-    overwrite: bool
+    from freqlf.outputs.estimate import Estimate
 
 
 def run(
@@ -69,84 +55,56 @@ def run(
         compute: How to run the model.
         reading: How to read inputs that do not describe themselves.
     """
-    if not inputs:
-        raise FreqLFError("no light field given; name at least one file or folder")
-    names = [path.resolve().stem if path.is_file() else path.resolve().name for path in inputs]
-    twins = {name for name in names if names.count(name) > 1}
-    if twins:
-        raise FreqLFError(f"two inputs are called {sorted(twins)[0]!r}, so their results would share a folder")
+    folders = choose_folders(inputs, out)
     # Before any work: a folder that cannot be written should not cost an estimate.
     require_folder(out, overwrite=overwrite or len(inputs) > 1)
 
-    from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator, parse_bytes
+    from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator  # imports torch
 
-    memory_bytes = None if memory is None else parse_bytes(memory)
     use_threads(threads)
-    estimator = load_estimator(model or DEFAULT_MODEL, memory_bytes, calibrated=not raw_intervals, compute=compute)
-    request = Request(format, reading, compute, shear, refocus, all_in_focus, overwrite)
+    estimator = load_estimator(model or DEFAULT_MODEL, memory=memory, calibrated=not raw_intervals, **asdict(compute))
     failures = 0
-    for path, name in show_progress(list(zip(inputs, names, strict=True)), "estimating"):
-        try:
-            estimate_one(path, out if len(inputs) == 1 else out / name, estimator, request)
-        except FreqLFError as error:
-            if len(inputs) == 1:
-                raise
-            failures += 1
-            print(f"freqlf: {error}", file=sys.stderr)
+    with make_progress() as progress:
+        task = progress.add_task("reading")
+
+        def show(stage: str, done: int, total: int) -> None:
+            progress.update(task, description=stage, completed=done, total=total)
+
+        for path, folder in folders.items():
+            try:
+                require_folder(folder, overwrite=overwrite)
+                estimate = estimator(path, format=format, shear=shear, progress=show, **asdict(reading))
+                for warning in estimate.warnings:
+                    print(f"freqlf: warning: {path}: {warning}", file=sys.stderr)
+                files = estimate.save(folder, overwrite=overwrite, refocus_px=refocus, all_in_focus=all_in_focus)
+                print(f"{path}: {describe(estimate)}; {len(files)} files in {folder}")
+            except FreqLFError as error:
+                if len(inputs) == 1:
+                    raise
+                failures += 1
+                print(f"freqlf: {error}", file=sys.stderr)
     if failures:
         print(f"freqlf: {failures} of {len(inputs)} light fields failed", file=sys.stderr)
     return 2 if failures else 0
 
 
-def estimate_one(path: Path, directory: Path, estimator: "Estimator", request: Request) -> None:
-    """Read one light field, estimate, and write its folder."""
-    from freqlf.inference.estimate import shift_estimate
-    from freqlf.inference.opening import open_light_field
-    from freqlf.outputs.folder import OutputOptions, write_estimate
+def choose_folders(inputs: tuple[Path, ...], out: Path) -> dict[Path, Path]:
+    """Where the result of each input goes: to `out`, or to a folder of its name there."""
+    if not inputs:
+        raise FreqLFError("no light field given; name at least one file or folder")
+    names = [path.resolve().stem if path.is_file() else path.resolve().name for path in inputs]
+    twins = sorted({name for name in names if names.count(name) > 1})
+    if twins:
+        raise FreqLFError(f"two inputs are called {twins[0]!r}, so their results would share a folder")
+    return {path: out if len(inputs) == 1 else out / name for path, name in zip(inputs, names, strict=True)}
 
-    require_folder(directory, overwrite=request.overwrite)
-    opened = open_light_field(path, request.format, request.input_options)
-    for warning in opened.warnings:
-        print(f"freqlf: warning: {path}: {warning}", file=sys.stderr)
-    shear_px = find_shear_px(opened.light_field, request.shear)
-    light_field = opened.light_field if shear_px == 0 else opened.light_field.sheared(shear_px)
-    estimate = shift_estimate(estimator(light_field), -shear_px)
-    files = write_estimate(
-        directory,
-        estimate,
-        opened.light_field,
-        opened.parameters,
-        replace(OutputOptions(), refocus_px=request.refocus_px, all_in_focus=request.all_in_focus),
-        {
-            "command": "estimate",
-            "input": str(path),
-            "format": opened.format,
-            "notes": list(opened.notes),
-            "warnings": list(opened.warnings),
-            "shear_px": shear_px,
-            "device": str(estimator.device),
-            "precision": request.compute.precision,
-            "compiled": request.compute.compile,
-        },
-        overwrite=request.overwrite,
+
+def describe(estimate: "Estimate") -> str:
+    """An estimate in one line."""
+    light_field, disparity_px = estimate.light_field, estimate.disparity_px
+    return (
+        f"{estimate.facts['format']}, {light_field.rows} x {light_field.columns} views of "
+        f"{light_field.width} x {light_field.height} px, "
+        f"disparity {disparity_px.min():.2f} to {disparity_px.max():.2f} px, "
+        f"{estimate.seconds:.1f} s with {estimate.model}"
     )
-    low, high = float(estimate.disparity_px.min()), float(estimate.disparity_px.max())
-    print(
-        f"{path}: {opened.format}, {opened.light_field.rows} x {opened.light_field.columns} views of "
-        f"{opened.light_field.width} x {opened.light_field.height} px, disparity {low:.2f} to {high:.2f} px, "
-        f"{estimate.seconds:.1f} s with {estimate.model}; {len(files)} files in {directory}"
-    )
-
-
-def find_shear_px(light_field: LightField, shear: str) -> float:
-    """The shear that was asked for, or the one that brings the scene to where the models were trained."""
-    if shear != "auto":
-        try:
-            return float(shear)
-        except ValueError:
-            raise FreqLFError(f"--shear takes a number of pixels per view step or auto, not {shear!r}") from None
-    from freqlf.inference.shear import choose_shear_px, find_middle_disparity_px
-    from freqlf.models.config import EPI_LINES
-    from freqlf.models.views import read_half_lines
-
-    return choose_shear_px(find_middle_disparity_px(read_half_lines(light_field, EPI_LINES)))

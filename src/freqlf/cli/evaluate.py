@@ -104,9 +104,9 @@ def run(
 
 def find_calibration(model: str) -> Calibration | None:
     """The calibration that a model's weights carry; most files and the slope field have none."""
-    from freqlf.weights.load import SLOPE, load_calibrated  # imports torch
+    from freqlf.weights.load import load_calibrated  # imports torch
 
-    return None if model == SLOPE else load_calibrated(model)[1]
+    return load_calibrated(model)[1]
 
 
 def run_model(
@@ -119,9 +119,9 @@ def run_model(
 ) -> None:
     """Estimate all scenes and write the maps into a folder."""
     from freqlf.evaluation.prediction import predict_scenes
-    from freqlf.inference.estimate import load_estimator, parse_bytes  # imports torch
+    from freqlf.inference.estimate import load_estimator  # imports torch
 
-    estimator = load_estimator(model, None if memory is None else parse_bytes(memory), compute=compute)
+    estimator = load_estimator(model, memory=memory, **asdict(compute))
     predict_scenes(estimator, show_progress(scenes, "estimating"), directory, reading)
 
 

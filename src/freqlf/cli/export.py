@@ -7,7 +7,6 @@ from typing import Annotated
 from freqlf.cli.arguments import SidePx, Threads, Views
 from freqlf.cli.terminal import make_progress
 from freqlf.errors import FreqLFError
-from freqlf.inference.compute import ComputeOptions
 from freqlf.io.files import require_folder, write_bytes
 from freqlf.io.schema import Range
 from freqlf.threads import use_threads
@@ -51,7 +50,7 @@ def run(
     require_onnx()
     require_folder(out.parent, overwrite=True)  # before a minute of tracing
     use_threads(threads)
-    estimator = load_estimator(model or DEFAULT_MODEL, calibrated=not raw_intervals, compute=ComputeOptions("cpu"))
+    estimator = load_estimator(model or DEFAULT_MODEL, calibrated=not raw_intervals, device="cpu")
     with make_progress() as progress:
         task = progress.add_task("tracing", total=3)
         graph = export_graph(estimator, views, size, opset)

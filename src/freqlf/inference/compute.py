@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     import torch
 
 
+Device = Literal["auto", "cpu", "cuda"]
+Precision = Literal["fp32", "bf16"]
+
+
 @dataclass(frozen=True)
 class ComputeOptions:
     """How a model is run.
@@ -21,8 +25,8 @@ class ComputeOptions:
             many light fields.
     """
 
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["fp32", "bf16"] = "fp32"
+    device: Device = "auto"
+    precision: Precision = "fp32"
     compile: bool = False
 
     def __post_init__(self) -> None:

@@ -1,140 +1,166 @@
-"""From a light field to disparity: arrays in, arrays out; memory and threads are looked after.
+"""From a light field to disparity: one estimator behind the command line and Python.
 
->>> from freqlf.inference.estimate import load_estimator
->>> estimator = load_estimator("slope")
->>> estimate = estimator(light_field)
->>> estimate.disparity_px  # (H, W), pixels per view step, positive nearer than the focus plane
+>>> import freqlf
+>>> result = freqlf.estimate("my_capture")  # a path, an array [u, v, y, x(, c)] or a LightField
+>>> result.disparity_px  # (H, W), pixels per view step, positive nearer than the focus plane
 """
 
 import re
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import warnings
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from freqlf.errors import FreqLFError
-from freqlf.inference.compute import ComputeOptions, choose_device
+from freqlf.inference.compute import ComputeOptions, Device, Precision, choose_device
 from freqlf.inference.denormals import flush_denormals
-from freqlf.inference.footprint import Footprint
+from freqlf.inference.maps import MapReader
 from freqlf.inference.memory import default_limit_bytes, held_memory_mb
-from freqlf.inference.streaming import stream_aligned, stream_epi
+from freqlf.inference.opening import OpenedLightField, Source, open_unchecked, put_in_order
+from freqlf.inference.shear import find_shear_px
+from freqlf.io.parameters import Parameters
+from freqlf.io.viewgrid import InputOptions
 from freqlf.lightfield import LightField
-from freqlf.models.aligned import AlignedFreqLF
+from freqlf.models.base import DisparityModel
 from freqlf.models.compilation import compile_stages
-from freqlf.models.config import EPI_LINES
-from freqlf.models.halflines import HalfLines
-from freqlf.models.mixture import Mixture
-from freqlf.models.paper import FreqLF
-from freqlf.models.slope import SlopeOptions, estimate_slope
-from freqlf.models.views import read_half_lines, read_stacks
+from freqlf.models.tiles import Progress, Tiling
+from freqlf.outputs.estimate import Estimate
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.load import SLOPE, load_calibrated
 from freqlf.weights.registry import WEIGHTS
 
-Map = NDArray[np.float32]
-
 # The best packaged weights there are; without any, what needs none.
 DEFAULT_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)
 
-# The chance that the true disparity lies between the two ends of the interval that an estimate reports.
-INTERVAL = 0.9
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What is known about the central view's disparity, maps (H, W) in pixels per view step.
-
-    Attributes:
-        disparity_px: the sharpened mean of the mixture: commits to a surface, keeps sub-pixel precision.
-        mean_px: the mixture's mean, the paper's estimate; it hedges where two surfaces compete.
-        deviation_px: the mixture's standard deviation; None if the model knows none.
-        lower_px, upper_px: bounds of an interval that holds the true disparity with a chance of 90 %; None likewise.
-        model: name of the weights.
-        seconds: time for the network, without reading the views.
-        tile_px: side of the tiles it was computed in; None if in one piece.
-        memory_bytes: what the process was allowed to hold; None if the tiles were given.
-        calibration: what made the interval, which is then around `disparity_px`; None if it is the central 90 % of the
-            mixture, as predicted.
-    """
-
-    disparity_px: Map
-    mean_px: Map
-    deviation_px: Map | None
-    lower_px: Map | None
-    upper_px: Map | None
-    model: str
-    seconds: float
-    tile_px: int | None
-    memory_bytes: int | None = None
-    calibration: Calibration | None = None
-
 
 class Estimator:
-    """A network (or the learning-free slope field) ready to be called on light fields."""
+    """A model ready to be called on light fields."""
 
     def __init__(
         self,
         name: str,
-        model: AlignedFreqLF | FreqLF | None,
+        model: DisparityModel[Any],
         memory_bytes: int | None = None,
         calibration: Calibration | None = None,
-        device: torch.device | None = None,
-        precision: str = "fp32",
+        compute: ComputeOptions = ComputeOptions("cpu"),  # noqa: B008
     ) -> None:
-        """`model` None is the slope field.
+        """The model moves to the device that `compute` says, and its stages are compiled if that says so.
 
-        device: where to compute; the model moves there. None leaves it where it is.
-        precision: see `ComputeOptions`.
         memory_bytes: what the process may hold at most, all that it holds already included (on CUDA: what it may
             allocate there); None allows half of what is free. Tiles are made to fit, results stay the same.
         """
         self.name = name
-        self.model = model
-        self.lines: Sequence[str] = EPI_LINES if model is None else model.lines
         self.memory_bytes = memory_bytes
         self.calibration = calibration
-        if device is not None and model is not None:
-            model.to(device)
-        elif device is None:
-            device = torch.device("cpu") if model is None else next(model.parameters()).device
-        self.device, self.precision = device, precision
+        self.compute = compute
+        self.device = choose_device(compute.device)
+        self.model = model.to(self.device)
+        if compute.compile:
+            compile_stages(self.model)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines of views that the model reads."""
+        return self.model.lines
+
+    def __call__(
+        self,
+        source: Source | OpenedLightField,
+        *,
+        format: str | None = None,
+        shear: float | str = "auto",
+        parameters: Parameters | None = None,
+        tile_px: int | None = None,
+        progress: Progress | None = None,
+        **reading: Any,
+    ) -> Estimate:
+        """Estimate the central view's disparity.
+
+        The views are put in order by their parallax, and scenes far from the focus plane are sheared towards it and
+        moved back afterwards. Each view is read once; the light field forgets all but the central one.
+
+        source: a file or folder, pixels [u, v, y, x(, c)], a light field, or one that was opened before.
+        format: of a file or folder; found out by default.
+        shear: pixels per view step to shear by before the estimate (undone afterwards), or "auto".
+        parameters: the camera, if the source does not describe it.
+        tile_px: side of the tiles; as memory allows by default.
+        progress: called with the name of a stage, its tiles done and its tiles in all.
+        reading: fields of `InputOptions`.
+        """
+        options = _check_reading(reading)
+        opened = source if isinstance(source, OpenedLightField) else open_unchecked(source, format, options)
+        if tile_px is None:
+            self._require_memory(opened.light_field)
+        if options.check_order and not isinstance(source, OpenedLightField):
+            opened = put_in_order(opened)
+        light_field = opened.light_field
+        shear_px = find_shear_px(light_field) if shear == "auto" else _check_shear(shear)
+        estimate = self.run(light_field if shear_px == 0 else light_field.sheared(shear_px), tile_px, progress)
+        facts = {
+            "command": "estimate",
+            "input": str(source) if isinstance(source, str | Path) else type(source).__name__,
+            "format": opened.format,
+            "notes": list(opened.notes),
+            "warnings": list(opened.warnings),
+            "shear_px": shear_px,
+        }
+        return replace(
+            estimate.shifted(-shear_px),
+            light_field=light_field,
+            parameters=parameters or opened.parameters,
+            shear_px=shear_px,
+            notes=opened.notes,
+            warnings=opened.warnings,
+            facts={**facts, **estimate.facts},
+        )
 
     @flush_denormals()
     @torch.inference_mode()
-    def __call__(self, light_field: LightField, tile_px: int | None = None) -> Estimate:
-        """Estimate the central view's disparity; `tile_px` overrides what memory allows.
-
-        The light field forgets its views, all but the central one: it reads them again if somebody asks.
-        """
+    def run(self, light_field: LightField, tile_px: int | None = None, progress: Progress | None = None) -> Estimate:
+        """What the model makes of a light field as it is: neither put in order nor sheared."""
         height, width = light_field.height, light_field.width
-        footprint = Footprint.of(self.model, sum(len(light_field.line(line)) for line in self.lines))
-        limit_bytes = None if tile_px is not None else self._limit_bytes()
-        if limit_bytes is not None:
-            footprint.require(height, width, limit_bytes)
-        views = self._read_views(light_field)
+        limit_bytes = None if tile_px is not None else self._require_memory(light_field)
+        views = self.model.read_views(light_field, self.device, forget=True)
         start = time.perf_counter()
         if limit_bytes is not None:
+            footprint = self.model.footprint(self._count_views(light_field))
             tile_px = footprint.choose_tile_px(height, width, limit_bytes, self._held_bytes())
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16"):
-            maps = self._infer(views, tile_px)[0].cpu().numpy()  # maps, H, W
+        reader = MapReader(self.model, self.calibration)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.compute.precision == "bf16"):
+            maps = self.model.stream(views, reader, Tiling(tile_px, progress))
+        known = dict(zip(reader.names, maps[0].cpu().numpy(), strict=True))  # (H, W) each
         seconds = time.perf_counter() - start
-        tile = tile_px if tile_px is not None and tile_px < max(height, width) else None
-        if len(maps) == 1:
-            return Estimate(maps[0], maps[0], None, None, None, self.name, seconds, tile, limit_bytes)
-        disparity, mean, deviation = maps[:3]
-        if self.calibration is None:
-            lower, upper = maps[3:]
-        else:  # pixel by pixel, so tiles do not matter here either
-            half_width = self.calibration.half_width_px(deviation, INTERVAL)
-            lower, upper = disparity - half_width, disparity + half_width
         return Estimate(
-            disparity, mean, deviation, lower, upper, self.name, seconds, tile, limit_bytes, self.calibration
+            disparity_px=known["disparity_px"],
+            mean_px=known.get("mean_px", known["disparity_px"]),
+            deviation_px=known.get("deviation_px"),
+            lower_px=known.get("lower_px"),
+            upper_px=known.get("upper_px"),
+            model=self.name,
+            seconds=seconds,
+            light_field=light_field,
+            tile_px=tile_px if tile_px is not None and tile_px < max(height, width) else None,
+            memory_bytes=limit_bytes,
+            calibration=self.calibration,
+            facts={
+                "device": str(self.device),
+                "precision": self.compute.precision,
+                "compiled": self.compute.compile,
+            },
         )
+
+    def _count_views(self, light_field: LightField) -> int:
+        return sum(len(light_field.line(line)) for line in self.lines)
+
+    def _require_memory(self, light_field: LightField) -> int:
+        """The limit in bytes, after refusing an image that cannot fit, before its views are read."""
+        limit_bytes = self._limit_bytes()
+        footprint = self.model.footprint(self._count_views(light_field))
+        footprint.require(light_field.height, light_field.width, limit_bytes)
+        return limit_bytes
 
     def _limit_bytes(self) -> int:
         if self.memory_bytes is not None:
@@ -148,70 +174,50 @@ class Estimator:
             return torch.cuda.memory_allocated(self.device)
         return int(held_memory_mb() * 1e6)
 
-    def _read_views(self, light_field: LightField) -> dict[str, Tensor] | HalfLines:
-        """The views as the model wants them: stacks for the paper's, half-lines for the others."""
-        if isinstance(self.model, FreqLF):
-            stacks = read_stacks(light_field, self.lines, forget=True)
-            return {line: stack.to(self.device) for line, stack in stacks.items()}
-        half_lines = read_half_lines(light_field, self.lines, forget=True)
-        return replace(half_lines, centre=half_lines.centre.to(self.device), views=half_lines.views.to(self.device))
-
-    def _infer(self, views: dict[str, Tensor] | HalfLines, tile_px: int | None) -> Tensor:
-        if isinstance(views, HalfLines):
-            assert not isinstance(self.model, FreqLF)
-            if self.model is None:
-                return estimate_slope(views, SlopeOptions(), tile_px).slope_px
-            return stream_aligned(self.model, views, self._read_maps, tile_px)
-        assert isinstance(self.model, FreqLF)
-        return stream_epi(self.model, views, self._read_maps, tile_px)
-
-    def _read_maps(self, mixture: Mixture) -> Tensor:
-        """The maps of an `Estimate`, in its order, (B, 5, h, w); (B, 3, h, w) if a calibration makes the interval."""
-        maps = [mixture.sharpened_mean(), mixture.mean(), mixture.variance().sqrt()]
-        if self.calibration is None:
-            tail = (1 - INTERVAL) / 2
-            maps += [mixture.quantile(tail), mixture.quantile(1 - tail)]
-        return torch.stack(maps, dim=1)
-
 
 def load_estimator(
     model: str | Path = DEFAULT_MODEL,
-    memory_bytes: int | None = None,
     *,
+    memory: str | int | None = None,
     calibrated: bool = True,
-    compute: ComputeOptions = ComputeOptions(),  # noqa: B008
+    device: Device = "auto",
+    precision: Precision = "fp32",
+    compile: bool = False,
 ) -> Estimator:
-    """An estimator with packaged weights (by name), a weight file, a training checkpoint, or "slope".
+    """An estimator for many light fields.
 
+    model: packaged weights (by name), a weight file, a training checkpoint, or "slope", which needs no weights.
+    memory: what the process may hold at most, in bytes or as in "2GB"; half of what is free by default.
     calibrated: apply the calibration that the weights carry, if any, to the intervals; else they are as predicted.
+    device, precision, compile: see `ComputeOptions`.
     """
-    device = choose_device(compute.device)
-    if str(model) == SLOPE:
-        return Estimator(SLOPE, None, memory_bytes, device=device)
+    compute = ComputeOptions(device, precision, compile)
+    memory_bytes = parse_bytes(memory) if isinstance(memory, str) else memory
     network, calibration = load_calibrated(model)
-    if compute.compile:
-        compile_stages(network)
-    return Estimator(str(model), network, memory_bytes, calibration if calibrated else None, device, compute.precision)
+    return Estimator(str(model), network, memory_bytes, calibration if calibrated else None, compute)
 
 
-def shift_estimate(estimate: Estimate, by_px: float) -> Estimate:
-    """The estimate of the light field sheared by as much: all disparities move, deviations stay."""
-
-    def shift(values: Map | None) -> Map | None:
-        return None if values is None else values + np.float32(by_px)
-
-    return replace(
-        estimate,
-        disparity_px=estimate.disparity_px + np.float32(by_px),
-        mean_px=estimate.mean_px + np.float32(by_px),
-        lower_px=shift(estimate.lower_px),
-        upper_px=shift(estimate.upper_px),
-    )
+# Options of `estimate` that are those of `load_estimator`; all others are those of `Estimator`.
+_LOADING = ("memory", "calibrated", "device", "precision", "compile")
 
 
-def estimate(light_field: LightField, model: str | Path = DEFAULT_MODEL, memory_bytes: int | None = None) -> Estimate:
-    """Estimate the disparity of one light field; for several, keep the estimator."""
-    return load_estimator(model, memory_bytes)(light_field)
+def estimate(
+    source: Source | OpenedLightField,
+    model: str | Path = DEFAULT_MODEL,
+    *,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Estimate:
+    """Estimate the disparity of one light field as `freqlf estimate` does; for several, keep a `load_estimator`.
+
+    source: a path, an array [u, v, y, x(, c)] of uint8, uint16 or floats in [0, 1], or a `LightField`.
+    options: those of `load_estimator` and of `Estimator`, among them the fields of `InputOptions`.
+    """
+    loading = {name: options.pop(name) for name in _LOADING if name in options}
+    result = load_estimator(model, **loading)(source, progress=progress, **options)
+    for warning in result.warnings:
+        warnings.warn(warning, stacklevel=2)
+    return result
 
 
 def parse_bytes(text: str) -> int:
@@ -220,3 +226,19 @@ def parse_bytes(text: str) -> int:
     if match is None or float(match[1]) <= 0:
         raise FreqLFError(f"memory must be a size such as 2GB or 800MB, not {text!r}")
     return int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " "))
+
+
+def _check_reading(reading: dict[str, Any]) -> InputOptions:
+    known = [field.name for field in fields(InputOptions)]
+    unknown = [name for name in reading if name not in known]
+    if unknown:
+        others = ("format", "shear", "parameters", "tile_px", "progress")
+        raise FreqLFError(f"unknown option {unknown[0]!r}: choose {', '.join((*_LOADING, *others, *known))}")
+    return InputOptions(**reading)
+
+
+def _check_shear(shear: Any) -> float:
+    try:
+        return float(shear)
+    except (TypeError, ValueError):
+        raise FreqLFError(f"shear takes a number of pixels per view step or auto, not {shear!r}") from None

@@ -23,21 +23,18 @@ from torch import Tensor, nn
 from freqlf import __version__
 from freqlf.data.synthetic import SceneOptions, render_scene
 from freqlf.errors import FreqLFError
-from freqlf.inference.anysize import any_size, smallest_side_px
-from freqlf.inference.estimate import INTERVAL, Estimator
+from freqlf.inference.estimate import Estimator
+from freqlf.inference.maps import MapReader
 from freqlf.lightfield import LightField
-from freqlf.models.halflines import HalfLines
-from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
+from freqlf.outputs.estimate import INTERVAL
 from freqlf.provenance import describe_run
-from freqlf.weights.calibration import Calibration
 from freqlf.weights.registry import WEIGHTS
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-OUTPUTS = ("disparity_px", "mean_px", "deviation_px", "lower_px", "upper_px")
 # GridSample came with opset 16; PyTorch's exporter knows none after 20.
 OPSETS = range(16, 21)
 # The two estimates may differ by this much; the other maps are reported.
@@ -49,6 +46,9 @@ CHECKED_OUTPUTS = ("disparity_px", "mean_px")
 _TRACED_SIZE = (44, 60)
 _CHECKED_SIZES = ((88, 80), (67, 103))
 _SEED = 6
+# The slope field leaves out levels of fewer than four pixels, which a traced graph cannot decide: its coarsest
+# level is 1/8 of the resolution.
+_SMALLEST_SIDE_PX = 32
 _AXES = {3: "height", 4: "width"}
 
 
@@ -96,40 +96,11 @@ class Maps(nn.Module):
     def __init__(self, estimator: Estimator) -> None:
         super().__init__()
         self.model = estimator.model
-        self.lines = tuple(estimator.lines)
-        self.calibration = estimator.calibration
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the maps; the slope field has no distribution."""
-        return OUTPUTS[:1] if self.model is None else OUTPUTS
+        self.read = MapReader(estimator.model, estimator.calibration)
 
     def forward(self, *stacks: Tensor) -> tuple[Tensor, ...]:
-        """Maps (1, H, W) from one stack (1, A, 3, H, W) per line."""
-        named = dict(zip(self.lines, stacks, strict=True))
-        if self.model is None:
-            return (estimate_slope(HalfLines.from_stacks(named, self.lines), SlopeOptions()).slope_px[:, 0],)
-        mixture = self.model(named)
-        disparity_px, deviation_px = mixture.sharpened_mean(), mixture.variance().sqrt()
-        if self.calibration is None:
-            tail = (1 - INTERVAL) / 2
-            bounds = mixture.quantile(tail), mixture.quantile(1 - tail)
-        else:
-            half_width_px = find_half_width(self.calibration, deviation_px)
-            bounds = disparity_px - half_width_px, disparity_px + half_width_px
-        return disparity_px, mixture.mean(), deviation_px, *bounds
-
-
-def find_half_width(calibration: Calibration, deviation_px: Tensor) -> Tensor:
-    """`Calibration.half_width_px` at the level of estimates: straight lines between the logarithms of its knots."""
-    knots_px = np.array(calibration.predicted_px)
-    x, y = np.log(knots_px), np.log(calibration.half_width_px(knots_px, INTERVAL))
-    inside_px = deviation_px.clamp(float(knots_px[0]), float(knots_px[-1]))
-    place = inside_px.log()
-    width = torch.full_like(place, float(y[0]))
-    for start, length, rise in zip(x[:-1], np.diff(x), np.diff(y), strict=True):
-        width = width + float(rise / length) * (place - float(start)).clamp(0.0, float(length))
-    return width.exp() * (deviation_px / inside_px)  # beyond the ends, in proportion
+        """Maps (1, H, W), called `read.names`, from one stack (1, A, 3, H, W) per line."""
+        return self.read(self.model(dict(zip(self.model.lines, stacks, strict=True)))).unbind(dim=1)
 
 
 def require_onnx() -> None:
@@ -147,18 +118,18 @@ def export_graph(estimator: Estimator, views: int = 9, size: tuple[int, int] | N
     maps = Maps(estimator).eval()
     smallest_px = smallest_side_px(maps)
     traced = _choose_traced_size(maps, size, smallest_px)
-    stacks = read_stacks(make_light_field(views, traced, maps.lines), maps.lines)
-    axes = dict.fromkeys(maps.lines, _AXES) | {name: {1: "height", 2: "width"} for name in maps.names}
+    stacks = read_stacks(make_light_field(views, traced, maps.model.lines), maps.model.lines)
+    axes = dict.fromkeys(maps.model.lines, _AXES) | {name: {1: "height", 2: "width"} for name in maps.read.names}
     with TemporaryDirectory() as folder, _traceable(opset), warnings.catch_warnings():
         path = Path(folder, "graph.onnx")
         # The tracer warns of every decision that it cannot record; `compare` proves them harmless.
         warnings.simplefilter("ignore")
         torch.onnx.export(
             maps,
-            tuple(stacks[line] for line in maps.lines),
+            tuple(stacks[line] for line in maps.model.lines),
             path,
-            input_names=list(maps.lines),
-            output_names=list(maps.names),
+            input_names=list(maps.model.lines),
+            output_names=list(maps.read.names),
             dynamic_axes=axes if size is None else None,
             opset_version=opset,
             # The newer exporter reasons about unknown sizes for minutes where tracing takes seconds.
@@ -171,7 +142,7 @@ def export_graph(estimator: Estimator, views: int = 9, size: tuple[int, int] | N
 
 @contextmanager
 def _traceable(opset: int) -> Iterator[None]:
-    """Within, networks compute for any size, and the exporter knows three operators more."""
+    """Within, nothing is recorded for gradients, and the exporter knows three operators more."""
 
     def normal_cdf(graph: Any, x: Any) -> Any:
         half, scale = (graph.op("Constant", value_t=torch.tensor(value)) for value in (0.5, math.sqrt(0.5)))
@@ -191,11 +162,21 @@ def _traceable(opset: int) -> Iterator[None]:
     for name, function in operators.items():
         torch.onnx.register_custom_op_symbolic(name, function, opset)
     try:
-        with any_size(), torch.no_grad():
+        with torch.no_grad():
             yield
     finally:
         for name in operators:
             torch.onnx.unregister_custom_op_symbolic(name, opset)
+
+
+def smallest_side_px(model: nn.Module) -> int:
+    """The smallest height and width for which a graph traced at larger ones is the model."""
+    sides = [_SMALLEST_SIDE_PX]
+    for part in model.modules():
+        if isinstance(part, SpectralConv2d) and part.field == "index":
+            k1, k2 = part.modes
+            sides += [2 * (k1 // 2) + 1, 2 * k2 - 1]  # all modes lie below the Nyquist frequency
+    return max(sides)
 
 
 def _choose_traced_size(maps: Maps, size: tuple[int, int] | None, smallest_px: int) -> tuple[int, int]:
@@ -228,16 +209,18 @@ def _describe(
         "model": estimator.name,
         "freqlf_version": __version__,
         "licence": find_licence(estimator.name),
-        "inputs": f"{', '.join(maps.lines)}: (1, views, 3, height, width), RGB in [0, 1]; each a line of views through "
-        "the central one, horizontal with v increasing, vertical with u increasing, diagonal with both increasing, "
-        "antidiagonal with u increasing and v decreasing; u is the row of a view and v its column, from the top left",
-        "outputs": f"{', '.join(maps.names)}: (1, height, width), the central view's disparity in pixels per view step",
+        "inputs": f"{', '.join(maps.model.lines)}: (1, views, 3, height, width), RGB in [0, 1]; each a line of views "
+        "through the central one, horizontal with v increasing, vertical with u increasing, diagonal with both "
+        "increasing, antidiagonal with u increasing and v decreasing; u is the row of a view and v its column, from "
+        "the top left",
+        "outputs": f"{', '.join(maps.read.names)}: (1, height, width), the central view's disparity in pixels per view "
+        "step",
         "convention": "what the central view shows at (y, x), the view du rows and dv columns away shows at "
         "(y - du * disparity, x - dv * disparity); positive is nearer than the focus plane",
     }
     if size is None:
         notes["smallest_side_px"] = str(smallest_px)
-    if len(maps.names) > 1:
+    if len(maps.read.names) > 1:
         kind = "as predicted" if estimator.calibration is None else f"calibrated, {estimator.calibration.kind}"
         notes["interval"] = f"lower_px to upper_px holds the true disparity with a chance of {INTERVAL} ({kind})"
     onnx.helper.set_model_props(model, notes)
@@ -301,7 +284,7 @@ def _compare_on(light_field: LightField, session: Any, estimator: Estimator) -> 
     start = time.perf_counter()
     maps = session.run(names, inputs)
     onnx_s = time.perf_counter() - start
-    estimate = estimator(light_field)
+    estimate = estimator.run(light_field)
     differences = {
         name: np.abs(values[0].astype(np.float64) - getattr(estimate, name))
         for name, values in zip(names, maps, strict=True)

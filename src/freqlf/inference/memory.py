@@ -1,23 +1,24 @@
 """How much memory this process holds, held at most, and may still take."""
 
-import os
-import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+import psutil
 
 _SYSTEM = Path("/")
 
 
 def held_memory_mb() -> float:
-    """What this process holds now, in MB; where the system does not tell, what it held at most."""
-    return _read_status("VmRSS") or _peak_of_usage_mb()
+    """What this process holds now, in MB."""
+    return float(psutil.Process().memory_info().rss) / 1e6
 
 
 def peak_memory_mb() -> float:
     """The largest amount of memory that this process has held, in MB."""
     # Linux hands the usage of the process that started this one over to it, as far as it is larger; this it does not.
-    return _read_status("VmHWM") or _peak_of_usage_mb()
+    kilobytes = _read_key(_SYSTEM / "proc/self/status", "VmHWM:")
+    return _peak_of_usage_mb() if kilobytes is None else kilobytes * 1024 / 1e6
 
 
 def default_limit_bytes() -> int:
@@ -28,11 +29,10 @@ def default_limit_bytes() -> int:
 def free_memory_bytes(root: Path = _SYSTEM) -> int:
     """What can still be taken without swapping, nor exceeding the limits of the containers around this process.
 
-    Systems that do not tell are taken to have half of their memory free. root: where the system's files are,
-    another place in tests.
+    root: where the system's files are, another place in tests.
     """
     available = _read_key(root / "proc/meminfo", "MemAvailable:")
-    free = _installed_bytes() // 2 if available is None else available * 1024
+    free = psutil.virtual_memory().available if available is None else available * 1024
     return max(0, min([free, *_container_rooms(root)]))
 
 
@@ -57,12 +57,6 @@ def _container_rooms(root: Path) -> Iterator[int]:
                 yield int(limit_text) - int(usage_text) + (_read_key(folder / "memory.stat", cache) or 0)
 
 
-def _read_status(key: str) -> float | None:
-    """A number of kB in Linux's status of this process, in MB."""
-    kilobytes = _read_key(_SYSTEM / "proc/self/status", f"{key}:")
-    return None if kilobytes is None else kilobytes * 1024 / 1e6
-
-
 def _read_key(path: Path, key: str) -> int | None:
     """The number in the line that begins with a key."""
     lines = [line.split() for line in _read_text(path).splitlines()]
@@ -77,10 +71,12 @@ def _read_text(path: Path) -> str:
         return ""
 
 
-def _installed_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def _peak_of_usage_mb() -> float:
+    """Where there is no Linux to ask: Windows counts it, other systems have the module `resource`."""
+    usage = psutil.Process().memory_info()
+    if hasattr(usage, "peak_wset"):
+        return float(usage.peak_wset) / 1e6
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6

@@ -1,8 +1,11 @@
 """Finding the one disparity around which a light field lies, so that it can be moved to where models are best."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from freqlf.lightfield import LightField
+from freqlf.models.config import EPI_LINES
 from freqlf.models.halflines import HalfLines
 
 # Models were trained on disparities of a few pixels; light fields whose middle is within this need no shear.
@@ -12,15 +15,24 @@ _STEP_PX = 0.5
 _STRONGEST_SHARE = 0.25
 
 
+def find_shear_px(light_field: LightField) -> float:
+    """The shear that brings the light field to where models were trained."""
+    return choose_shear_px(find_middle_disparity_px(light_field))
+
+
 @torch.inference_mode()
-def find_middle_disparity_px(half_lines: HalfLines, reach_px: float = 32.0) -> float:
+def find_middle_disparity_px(light_field: LightField, reach_px: float = 32.0) -> float:
     """The median disparity of the best textured places, to half a pixel, between -reach_px and reach_px.
 
-    At an eighth of the resolution each place takes the candidate at which the views differ least.
+    A plane sweep at an eighth of the resolution: each place takes the candidate at which the views differ least.
     """
-    height, width = half_lines.centre.shape[-2:]
-    scale = max(1, min(_SCALE, height // 16, width // 16))
-    level = half_lines.shrunk(scale)
+    scale = max(1, min(_SCALE, light_field.height // 16, light_field.width // 16))
+    # Views are shrunk one by one: all of them at full size would be held twice.
+    stacks = {
+        line: torch.stack([_shrink(light_field, u, v, scale) for u, v in light_field.line(line)], dim=1)
+        for line in EPI_LINES
+    }
+    level = HalfLines.from_stacks(stacks, EPI_LINES)
     candidates_px = torch.arange(-reach_px, reach_px + _STEP_PX / 2, _STEP_PX)
     costs = torch.cat([_cost(level, float(disparity_px) / scale) for disparity_px in candidates_px], dim=1)
     best = costs.argmin(dim=1).flatten()
@@ -28,6 +40,14 @@ def find_middle_disparity_px(half_lines: HalfLines, reach_px: float = 32.0) -> f
     contrast = (costs.mean(dim=1) - costs.amin(dim=1)).flatten()
     strongest = contrast.topk(max(1, int(_STRONGEST_SHARE * contrast.numel()))).indices
     return float(candidates_px[best[strongest]].median())
+
+
+def _shrink(light_field: LightField, u: int, v: int, scale: int) -> Tensor:
+    """View (u, v) at 1/scale of the resolution, (1, 3, h, w)."""
+    pixels = light_field.view(u, v)
+    size = (pixels.shape[0] // scale, pixels.shape[1] // scale)
+    view = torch.from_numpy(pixels.transpose(2, 0, 1).copy())[None]
+    return view if scale == 1 else F.interpolate(view, size=size, mode="area")
 
 
 def _cost(level: HalfLines, disparity: float) -> Tensor:

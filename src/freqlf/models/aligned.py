@@ -12,27 +12,34 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from freqlf.lightfield import LightField
+from freqlf.models.base import DisparityModel, Reader
 from freqlf.models.decoder import Decoder
 from freqlf.models.epi import SqueezeExcitation
 from freqlf.models.evidence import (
-    Evidence,
+    EVIDENCE_REACH_PX,
     count_context_channels,
     count_half_line_channels,
     count_hypotheses,
     gather_evidence,
     surround,
 )
+from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
 from freqlf.models.pointwise import mix_and_activate
 from freqlf.models.scale import gelu, gelu_of, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
-from freqlf.models.tiles import Tile
+from freqlf.models.streaming import read_field, update_field
+from freqlf.models.tiles import WHOLE, Tile, Tiling
+from freqlf.models.views import read_half_lines
 from freqlf.models.volume import Finding, SweepPass
 
 # Components within this distance of the heaviest one are the same surface.
 SURFACE_RADIUS_PX = 0.3
+# Evidence is held measurement by measurement, then as one tensor, then as a convolution likes it.
+_EVIDENCE_COPIES = 3
 
 
 class EvidenceCounts(NamedTuple):
@@ -85,17 +92,30 @@ class HalfLineEncoder(nn.Module):
         scale_weights(self.look, gain=2.0 if squeeze else 1.0)
         self.squeeze = SqueezeExcitation(channels) if squeeze else None
 
-    def forward(self, evidence: Evidence) -> Tensor:
-        """Features of the same height and width."""
-        features = self.features(evidence)
-        return features if self.squeeze is None else self.squeeze(features)
+    def forward(
+        self,
+        half_lines: HalfLines,
+        hypotheses_px: Tensor,
+        relative_px: Sequence[float] = (),
+        tiling: Tiling = WHOLE,
+        stage: str = "evidence",
+    ) -> Tensor:
+        """Features (B, channels, H, W) of the evidence for the hypotheses (B, N, H, W), see `gather_evidence`."""
+        H, W = hypotheses_px.shape[-2:]
 
-    def features(self, evidence: Evidence, window: Tile | None = None) -> Tensor:
-        """Features before the reweighting; with `window`, of that part of the evidence only."""
-        context, half_lines = evidence
-        stem = mix_and_activate(self.read, (context, self.measure(half_lines)))
-        # Windows are cut here, where the channels are fewest.
-        return self.look(stem if window is None else window.of(stem).contiguous(memory_format=torch.channels_last))
+        def encode(tile: Tile) -> Tensor:
+            # First the pixels that the convolutions see, around them those that the evidence sees.
+            seen = tile.grown(self.reach_px, H, W)
+            outer = seen.grown(EVIDENCE_REACH_PX, H, W)
+            window = half_lines.window(outer.y, outer.x, outer.height, outer.width)
+            context, measured = self.gather(window, outer.of(hypotheses_px), relative_px)
+            stem = mix_and_activate(self.read, (context, self.measure(measured)))
+            # The margin of the evidence is cut off here, where the channels are fewest.
+            stem = seen.inside(outer).of(stem).contiguous(memory_format=torch.channels_last)
+            return tile.inside(seen).of(self.look(stem))
+
+        features = tiling.fill(H, W, stage, encode)
+        return features if self.squeeze is None else self.squeeze(features)
 
     def measure(self, half_lines: Tensor) -> Tensor:
         """What is read of the half-lines (B, J, channels, H, W), as channels of the image."""
@@ -140,17 +160,51 @@ class RefinementPass(nn.Module):
     ) -> Mixture:
         """Refine the estimate (B, 1, H, W); its surroundings and the alternative are the other hypotheses."""
         hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
-        field = self.encoder(self.encoder.gather(half_lines, hypotheses_px, self.relative_px))
-        prior: Tensor | None = None
-        if self.recall is not None and finding is not None:
-            prior = rate_hypotheses(finding.mixture, hypotheses_px)
+        prior = self._rate(finding, hypotheses_px)
+        field = self.encode(half_lines, hypotheses_px, finding, prior)
+        anchors_px, prior = self._choose_anchors(hypotheses_px, prior)
+        return self.decoder(gelu_of(field), queries, anchors=anchors_px, prior=prior)
+
+    def stream(
+        self,
+        half_lines: HalfLines,
+        estimate_px: Tensor,
+        alternative_px: Tensor,
+        finding: Finding | None,
+        read: Reader,
+        tiling: Tiling,
+        stage: str = "pass",
+    ) -> Tensor:
+        """The maps that `read` takes from the same mixture."""
+        hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
+        prior = self._rate(finding, hypotheses_px)
+        field = self.encode(half_lines, hypotheses_px, finding, prior, tiling, stage)
+        anchors_px, prior = self._choose_anchors(hypotheses_px, prior)
+        return read_field(self.decoder, field, read, tiling, f"{stage}, mixture", anchors_px, prior, gelu_of)
+
+    def encode(
+        self,
+        half_lines: HalfLines,
+        hypotheses_px: Tensor,
+        finding: Finding | None = None,
+        prior: Tensor | None = None,
+        tiling: Tiling = WHOLE,
+        stage: str = "pass",
+    ) -> Tensor:
+        """The latent field (B, channels, H, W)."""
+        field = self.encoder(half_lines, hypotheses_px, self.relative_px, tiling, f"{stage}, evidence")
+        if self.recall is not None and finding is not None and prior is not None:
             field = field + self.recall(torch.cat((finding.knowledge, 0.5 * prior), dim=1))
-        field = self.layers(field)
-        # The estimate comes first, so that a decoder of fewer components starts from it.
+        return update_field(self.layers, field, tiling, f"{stage}, layer")
+
+    def _rate(self, finding: Finding | None, hypotheses_px: Tensor) -> Tensor | None:
+        """What the sweep thinks of the hypotheses, if this pass asks it."""
+        return None if self.recall is None or finding is None else rate_hypotheses(finding.mixture, hypotheses_px)
+
+    def _choose_anchors(self, hypotheses_px: Tensor, prior: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The estimate comes first, so that a decoder of fewer components starts from it."""
         K = self.decoder.components
-        return self.decoder(
-            gelu_of(field), queries, anchors=hypotheses_px[:, :K], prior=None if prior is None else prior[:, :K]
-        )
+        return hypotheses_px[:, :K], None if prior is None else prior[:, :K]
 
 
 @torch.no_grad()
@@ -159,7 +213,7 @@ def rate_hypotheses(mixture: Mixture, hypotheses_px: Tensor) -> Tensor:
     return torch.stack([mixture.log_prob(one) for one in hypotheses_px.unbind(dim=1)], dim=1).clamp_(-4, 4)
 
 
-class AlignedFreqLF(nn.Module):
+class AlignedFreqLF(DisparityModel[HalfLines]):
     """The compact FreqLF, or FreqLF+ if its passes evaluate relative costs and its lines include diagonals."""
 
     def __init__(
@@ -177,29 +231,63 @@ class AlignedFreqLF(nn.Module):
         # The slope field does without the diagonals: they cost twice as much and do not make it better.
         self.slope_lines = tuple(line for line in self.lines if line in ("horizontal", "vertical")) or self.lines
 
-    def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:
-        """Disparity mixture at every pixel, or at `queries` (B, N, 2) = (x, y) in [-1, 1].
-
-        stacks: line name to (B, A, 3, H, W) in [0, 1], ordered along the line.
-        """
-        return self.forward_passes(stacks, queries)[-1]
-
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
         """The mixtures of the sweep, if there is one, and of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
         estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
+        *first, last = self.passes
         mixtures: list[Mixture] = []
         finding: Finding | None = None
         if self.sweep is not None:
             finding = self.sweep(half_lines, estimate_px)
             mixtures.append(finding.mixture)
             estimate_px, alternative_px = split_surfaces(finding.mixture)
-        for index, refine in enumerate(self.passes):
-            is_last = index == len(self.passes) - 1
-            mixtures.append(refine(half_lines, estimate_px, alternative_px, finding, queries if is_last else None))
+        for refine in first:
+            mixtures.append(refine(half_lines, estimate_px, alternative_px, finding))
+            estimate_px, alternative_px = split_surfaces(mixtures[-1])
+        return [*mixtures, last(half_lines, estimate_px, alternative_px, finding, queries)]
+
+    def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
+        """All lines, packed by half-lines."""
+        return read_half_lines(light_field, self.lines, device, forget=forget)
+
+    @torch.inference_mode()
+    def stream(self, views: HalfLines, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
+        """What `read` takes from the last mixture; between the passes, two surfaces are all that is kept."""
+        tiling.report("slope", 0, 1)
+        estimate_px, alternative_px = estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px)
+        tiling.report("slope", 1, 1)
+        finding: Finding | None = None
+        if self.sweep is not None:  # in one piece, whatever the tiling
+            finding = self.sweep(views, estimate_px)
+            estimate_px, alternative_px = split_surfaces(finding.mixture)
+        maps = estimate_px
+        for number, refine in enumerate(self.passes, start=1):
+            assert isinstance(refine, RefinementPass)
+            is_last = number == len(self.passes)
+            reader = read if is_last else _read_surfaces
+            maps = refine.stream(views, estimate_px, alternative_px, finding, reader, tiling, f"pass {number}")
             if not is_last:
-                estimate_px, alternative_px = split_surfaces(mixtures[-1])
-        return mixtures
+                estimate_px, alternative_px = maps.split(1, dim=1)
+        return maps
+
+    def footprint(self, views: int) -> Footprint:
+        """One latent field, or the views at half resolution; in a tile, warped views and evidence."""
+        passes = [one for one in self.passes if isinstance(one, RefinementPass)]
+        encoders = [one.encoder for one in passes]
+        view_bytes = 4 * 3 * views
+        channels = max(encoder.look.out_channels for encoder in encoders)
+        widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)
+        return Footprint(
+            view_bytes,
+            image_bytes=max(view_bytes // 4, 4 * channels) + 4 * MAPS,
+            tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest),
+            margin_px=EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders),
+        )
+
+
+def _read_surfaces(mixture: Mixture) -> Tensor:
+    return torch.cat(split_surfaces(mixture), dim=1)
 
 
 @torch.no_grad()

@@ -1,10 +1,12 @@
 """From a configuration to a network: the only place where the two meet."""
 
 from dataclasses import asdict
+from typing import Any
 
 import torch
 
 from freqlf.models.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence
+from freqlf.models.base import DisparityModel
 from freqlf.models.config import AlignedConfig, EpiConfig, ModelConfig, PassConfig
 from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.models.hybrid import HybridLayer
@@ -13,11 +15,8 @@ from freqlf.models.slope import SlopeOptions
 from freqlf.models.volume import SweepPass
 
 
-def build_model(config: ModelConfig) -> FreqLF | AlignedFreqLF:
-    """A freshly initialised network.
-
-    It has `lines`, the names of the lines of views that it needs; `forward(stacks)` and `forward_passes(stacks)`.
-    """
+def build_model(config: ModelConfig) -> DisparityModel[Any]:
+    """A freshly initialised network."""
     return _build_epi(config) if isinstance(config, EpiConfig) else _build_aligned(config)
 
 

@@ -49,7 +49,7 @@ class CoordinateMlp(nn.Module):
         # Outputs one map after the other in memory, as what is computed of them takes them.
         assert self.output.bias is not None
         outputs = torch.baddbmm(self.output.bias[:, None], last.expand(len(z), -1, -1), hidden.transpose(1, 2))
-        return outputs.unflatten(2, (height, width))
+        return outputs.view(-1, self.output.out_channels, height, width)
 
 
 class Decoder(nn.Module):

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from freqlf.errors import FreqLFError
 from freqlf.models.scale import gelu, scale_weights
+from freqlf.models.tiles import WHOLE, Tile, Tiling
 
 
 def centre_values(images: Tensor) -> Tensor:
@@ -105,12 +106,9 @@ class SqueezeExcitation(nn.Module):
         scale_weights(self.excite)
 
     def forward(self, z: Tensor) -> Tensor:
-        """The field with each channel multiplied by a factor in (0, 1)."""
-        return z * self.factors(z.mean((2, 3)))[:, :, None, None]
-
-    def factors(self, means: Tensor) -> Tensor:
-        """The channels' factors (B, C) from their means over the field (B, C)."""
-        return self.excite(gelu(self.squeeze(means))).sigmoid()
+        """The field with each channel multiplied by a factor in (0, 1); without gradients in its own memory."""
+        factors = self.excite(gelu(self.squeeze(z.mean((2, 3))))).sigmoid()[:, :, None, None]
+        return z * factors if torch.is_grad_enabled() else z.mul_(factors)
 
 
 class EpiEncoder(nn.Module):
@@ -141,15 +139,18 @@ class EpiEncoder(nn.Module):
         scale_weights(self.project, gain=2.0 if squeeze else 1.0)
         self.reweight = SqueezeExcitation(channels) if squeeze else nn.Identity()
 
-    def forward(self, horizontal: Tensor, vertical: Tensor) -> Tensor:
+    def forward(self, horizontal: Tensor, vertical: Tensor, tiling: Tiling = WHOLE) -> Tensor:
         """Features of the two stacks; the centre view is the middle of the horizontal one."""
-        return self.reweight(self.project_streams(horizontal, vertical))
+        H, W = horizontal.shape[-2:]
 
-    def project_streams(self, horizontal: Tensor, vertical: Tensor) -> Tensor:
-        """Features before the reweighting, which is the only part that sees the whole field."""
-        horizontal, vertical = centre_values(horizontal), centre_values(vertical)
-        streams = (self.spatial(centre_view(horizontal)), self.horizontal(horizontal), self.vertical(vertical))
-        return self.project(torch.cat(streams, dim=1))
+        def project(tile: Tile) -> Tensor:
+            outer = tile.grown(self.reach_px, H, W)
+            across, down = centre_values(outer.of(horizontal)), centre_values(outer.of(vertical))
+            streams = (self.spatial(centre_view(across)), self.horizontal(across), self.vertical(down))
+            return tile.inside(outer).of(self.project(torch.cat(streams, dim=1)))
+
+        # The reweighting is the only part that sees the whole field.
+        return self.reweight(tiling.fill(H, W, "streams", project))
 
     @property
     def reach_px(self) -> int:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES
+from freqlf.models import anysize
 from freqlf.models.kernels import can_fuse
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class HalfLines:
         """The same at 1/scale of the resolution (area averages), where disparities are `scale` times smaller."""
         if scale == 1:
             return self
+        if torch.jit.is_tracing():
+            return anysize.shrink(self, scale)
         B, V, C, H, W = self.views.shape
         size = (max(H // scale, 1), max(W // scale, 1))
         if can_fuse(self.views):
@@ -191,6 +194,8 @@ class HalfLines:
 
         Bilinear; what falls outside of a view takes its nearest border pixel.
         """
+        if torch.jit.is_tracing():
+            return anysize.warp(self, part, disparity_px)
         views = self.views[:, part]
         B, count, C, view_height, view_width = views.shape
         H, W = disparity_px.shape[-2:]

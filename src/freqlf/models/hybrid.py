@@ -2,6 +2,7 @@
 
 import math
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -23,6 +24,8 @@ class HybridLayer(nn.Module):
 
     Parameters: 2*C*C*k1*k2 (Fourier, real numbers) + 9*C*C (local) + C*C + C (skip).
     """
+
+    centre_tap: Tensor  # of a 3x3 kernel
 
     def __init__(
         self,
@@ -46,6 +49,7 @@ class HybridLayer(nn.Module):
         if local:
             # The skip has a bias already.
             self.local = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, bias=False)
+            self.register_buffer("centre_tap", F.pad(torch.ones(1, 1, 1, 1), (1, 1, 1, 1)), persistent=False)
             scale_weights(self.local, gain=math.sqrt(power * LOCAL_POWER))
         self.fourier: SpectralConv2d | None = None
         if fourier:
@@ -69,7 +73,7 @@ class HybridLayer(nn.Module):
         if self.local is None:
             return self.skip(activated)
         # The 1x1 kernel is the centre tap of a 3x3 one: one convolution for both.
-        weight = self.local.weight + F.pad(self.skip.weight, (1, 1, 1, 1))
+        weight = self.local.weight + self.skip.weight * self.centre_tap
         return F.conv2d(activated, weight, self.skip.bias, padding=self.reach_px, dilation=self.reach_px)
 
     @property

@@ -6,21 +6,37 @@ import torch
 from torch import Tensor, nn
 
 from freqlf.errors import FreqLFError
+from freqlf.lightfield import LightField
+from freqlf.models.base import DisparityModel, Reader
+from freqlf.models.config import EPI_LINES
 from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.models.epi import EpiEncoder
+from freqlf.models.footprint import MAPS, Footprint, find_widest
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
 from freqlf.models.scale import scale_weights
 from freqlf.models.spectral import Field
+from freqlf.models.streaming import read_field, update_field
+from freqlf.models.tiles import WHOLE, Tile, Tiling
+from freqlf.models.views import Stacks, read_stacks
+
+# Planes of features that a stream of 3D convolutions holds for one that its first convolution leaves: input and
+# output, and the copies in a layout of their own that the library makes.
+_PLANE_COPIES = 12
 
 
-class FreqLF(nn.Module):
+class FreqLF(DisparityModel[Stacks]):
     """Two stacks of views to a mixture over disparity; no disparity is ever enumerated.
 
-    encoder: a module from (horizontal, vertical) to features (B, encoder.channels, H, W).
+    The central row of views, v increasing, is "horizontal", the central column, u increasing, is "vertical". Their
+    numbers of views are those that the encoder was built for.
+
+    encoder: from (horizontal, vertical) to features (B, encoder.channels, H, W).
     layers: at least one hybrid layer, all of the same channels; the features are lifted to these by a 1x1 convolution.
     decoder: reads the last field.
     """
+
+    lines = EPI_LINES
 
     def __init__(self, encoder: EpiEncoder, layers: Iterable[HybridLayer], decoder: Decoder) -> None:
         super().__init__()
@@ -33,33 +49,52 @@ class FreqLF(nn.Module):
         self.lift = nn.Conv2d(encoder.channels, channels.pop(), 1)
         scale_weights(self.lift, after_gelu=False)
 
-    lines = ("horizontal", "vertical")
-
     def forward(
         self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, *, size: tuple[int, int] | None = None
     ) -> Mixture:
-        """The disparity of the centre view, the middle of the horizontal stack.
+        """The disparity of the centre view; `queries` or `size` say where to decode, see `Decoder`."""
+        return self.decoder(self.encode(stacks), queries, size=size)
 
-        stacks: "horizontal" to (B, A_h, 3, H, W), the central row of views with v increasing, colours in [0, 1], and
-            "vertical" to (B, A_v, 3, H, W), the central column of views with u increasing. Others are ignored.
-        queries, size: where to decode, see `Decoder`; the pixels of the centre view if neither is given.
-        """
+    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
+        """The mixture as a list: this model has one pass."""
+        return [self(stacks, queries)]
+
+    def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> Stacks:
+        """Both stacks."""
+        return read_stacks(light_field, self.lines, device, forget=forget)
+
+    @torch.inference_mode()
+    def stream(self, views: Stacks, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
+        """What `read` takes from the mixture."""
+        return read_field(self.decoder, self.encode(views, tiling), read, tiling, "mixture")
+
+    def encode(self, stacks: Mapping[str, Tensor], tiling: Tiling = WHOLE) -> Tensor:
+        """The latent field (B, C, H, W); lines that the model does not know are ignored."""
         missing = [line for line in self.lines if line not in stacks]
         if missing:
             raise FreqLFError(f"the model needs the {' and '.join(missing)} views; got {', '.join(stacks)}")
-        z = self.update_field(self.encoder(stacks["horizontal"], stacks["vertical"]))
-        return self.decoder(z, queries, size=size)
+        features = self.encoder(*(stacks[line] for line in self.lines), tiling)
+        H, W = features.shape[-2:]
 
-    def forward_passes(self, stacks: Mapping[str, Tensor]) -> list[Mixture]:
-        """The mixture as a list: this model has one pass."""
-        return [self(stacks)]
+        def lift(tile: Tile) -> Tensor:
+            return self.lift(tile.of(features)).contiguous(memory_format=torch.channels_last)
 
-    def update_field(self, features: Tensor) -> Tensor:
-        """Features to the final latent field, (B, C, H, W)."""
-        z = self.lift(features).contiguous(memory_format=torch.channels_last)
-        for layer in self.layers:
-            z = layer(z)
-        return z
+        # The lift is pointwise: of as many channels as the features have, its result can take their place.
+        is_wider = self.lift.out_channels != self.lift.in_channels
+        field = tiling.fill(H, W, "lift", lift, onto=None if is_wider else features)
+        return update_field(self.layers, field, tiling, "layer")
+
+    def footprint(self, views: int) -> Footprint:
+        """One latent field, or two of unlike width; in a tile, the planes of the wider stream."""
+        streams = (self.encoder.horizontal, self.encoder.vertical)
+        planes = max((stream.views - 1) // 2 * find_widest(stream) for stream in streams)
+        fields = self.lift.out_channels * (1 if self.lift.out_channels == self.lift.in_channels else 2)
+        return Footprint(
+            view_bytes=4 * 3 * views,
+            image_bytes=4 * (fields + MAPS),
+            tile_bytes=4 * _PLANE_COPIES * planes,
+            margin_px=self.encoder.reach_px,
+        )
 
 
 def build_paper_model(

@@ -16,7 +16,7 @@ def mix_and_activate(layer: nn.Conv2d, parts: Sequence[Tensor]) -> Tensor:
     height, width = parts[0].shape[-2:]
     weights = layer.weight.flatten(1).split([part.shape[1] for part in parts], dim=1)
     pixels = gelu(multiply_pixels(weights, parts), layer.bias)
-    return pixels.transpose(1, 2).unflatten(2, (height, width))
+    return pixels.transpose(1, 2).view(-1, layer.out_channels, height, width)
 
 
 def multiply_pixels(weights: Sequence[Tensor], parts: Sequence[Tensor]) -> Tensor:

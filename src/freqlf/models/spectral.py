@@ -26,6 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from freqlf.errors import FreqLFError
+from freqlf.models import anysize
 from freqlf.models.modes import Band, select_band, waves
 
 Field = Literal["index", "frequency", "window"]
@@ -222,6 +223,8 @@ class SpectralConv2d(nn.Module):
         return self.field == "window" and tuple(z.shape[-2:]) != self.reference_px
 
     def _transform(self, z: Tensor, onto: Tensor | None = None) -> Tensor:
+        if torch.jit.is_tracing():
+            return anysize.transform(self, z, onto)
         height, width = z.shape[-2:]
         coefficients = self.mix(self.analyse(z, 0, 0, height, width), height, width)
         channels_last = is_channels_last(z if onto is None else onto)

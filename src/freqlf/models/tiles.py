@@ -1,9 +1,13 @@
 """Windows of an image: the pieces in which large images are processed."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
+
+# Told of every tile that is done: the name of the stage, tiles done, tiles in all.
+Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Tile:
 
     def of(self, field: Tensor) -> Tensor:
         """This window of a field (..., H, W); a view, so it can be written to."""
+        if self.height == field.shape[-2] and self.width == field.shape[-1]:
+            return field  # as it is: a tracer would lose what is written into a slice
         return field[..., self.y : self.y + self.height, self.x : self.x + self.width]
 
     def inside(self, outer: "Tile") -> "Tile":
@@ -39,3 +45,65 @@ def split_into_tiles(height: int, width: int, side_px: int | None) -> Iterator[T
     for y in range(0, height, side_px):
         for x in range(0, width, side_px):
             yield Tile(y, x, min(side_px, height - y), min(side_px, width - x))
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How images are divided, and who is told how far the work is.
+
+    Attributes:
+        side_px: of the tiles; None takes the image as one.
+        progress: called when a stage begins, and with every tile that is done.
+    """
+
+    side_px: int | None = None
+    progress: Progress | None = None
+
+    def is_whole(self, height: int, width: int) -> bool:
+        """Whether one tile holds the image."""
+        return self.side_px is None or self.side_px >= max(height, width)
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Tell whoever wants to know."""
+        if self.progress is not None:
+            self.progress(stage, done, total)
+
+    def split(self, height: int, width: int, stage: str, least_px: int = 1) -> Iterator[Tile]:
+        """The tiles, none smaller than `least_px` but the last ones; each is reported when the next is asked for."""
+        side_px = None if self.side_px is None else max(self.side_px, least_px)
+        tiles = list(split_into_tiles(height, width, side_px))
+        self.report(stage, 0, len(tiles))
+        for done, tile in enumerate(tiles, start=1):
+            yield tile
+            self.report(stage, done, len(tiles))
+
+    def fill(
+        self,
+        height: int,
+        width: int,
+        stage: str,
+        compute: Callable[[Tile], Tensor],
+        onto: Tensor | None = None,
+    ) -> Tensor:
+        """What `compute` makes of the tiles, (B, C, h, w) each, put together to (B, C, height, width), channels last.
+
+        Of one tile that holds the image it is the result itself, through which gradients flow and graphs are traced.
+
+        onto: memory for the result, which `compute` no longer needs where it has been.
+        """
+        if self.is_whole(height, width):
+            self.report(stage, 0, 1)
+            part = compute(Tile(0, 0, height, width))
+            self.report(stage, 1, 1)
+            return part if torch.is_grad_enabled() else part.float()
+        for tile in self.split(height, width, stage):
+            part = compute(tile)
+            if onto is None:  # in full precision, whatever autocast made of the part
+                shape = (*part.shape[:2], height, width)
+                onto = torch.empty(shape, device=part.device, memory_format=torch.channels_last)
+            tile.of(onto).copy_(part)
+        assert onto is not None  # there is at least one tile
+        return onto
+
+
+WHOLE = Tiling()

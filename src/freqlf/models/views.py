@@ -1,6 +1,6 @@
 """Views out of a light field, into the tensors that networks read: decoded in parallel, and held once."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -14,8 +14,13 @@ from freqlf.models.halflines import HalfLines
 from freqlf.models.kernels.packing import new_views
 from freqlf.threads import count_cores
 
+Stacks = Mapping[str, Tensor]  # the name of each line to its views (B, A, 3, H, W)
+CPU = torch.device("cpu")
 
-def read_stacks(light_field: LightField, lines: Sequence[str], *, forget: bool = False) -> dict[str, Tensor]:
+
+def read_stacks(
+    light_field: LightField, lines: Sequence[str], device: torch.device = CPU, *, forget: bool = False
+) -> dict[str, Tensor]:
     """The name of each line to its views (1, A, 3, H, W) in [0, 1].
 
     forget: let the light field forget the views, all but the central one: a large image should not be held twice.
@@ -25,10 +30,12 @@ def read_stacks(light_field: LightField, lines: Sequence[str], *, forget: bool =
     stacks = {line: torch.empty(1, len(light_field.line(line)), 3, *size) for line in lines}
     places = [(view, stacks[line][0, i]) for line in lines for i, view in enumerate(light_field.line(line))]
     _copy_views(light_field, places, forget)
-    return stacks
+    return {line: stack.to(device) for line, stack in stacks.items()}
 
 
-def read_half_lines(light_field: LightField, lines: Sequence[str], *, forget: bool = False) -> HalfLines:
+def read_half_lines(
+    light_field: LightField, lines: Sequence[str], device: torch.device = CPU, *, forget: bool = False
+) -> HalfLines:
     """The same views packed by half-lines, without stacks on the way."""
     _require_views(light_field, lines)
     size = light_field.height, light_field.width
@@ -39,7 +46,7 @@ def read_half_lines(light_field: LightField, lines: Sequence[str], *, forget: bo
     u, v = light_field.centre
     places = [((u + du, v + dv), views[0, i]) for i, (du, dv) in enumerate(layout.offsets)]
     _copy_views(light_field, [(light_field.centre, centre[0]), *places], forget)
-    return replace(layout, centre=centre, views=views)
+    return replace(layout, centre=centre.to(device), views=views.to(device))
 
 
 def _require_views(light_field: LightField, lines: Sequence[str]) -> None:

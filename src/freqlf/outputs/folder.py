@@ -5,7 +5,7 @@ Everything is written, or nothing: files appear in the folder only once all of t
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -17,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.inference.estimate import INTERVAL, Estimate
 from freqlf.io.files import replacing_directory, write_bytes, write_json
 from freqlf.io.image import write_image
-from freqlf.io.parameters import Parameters
 from freqlf.io.pfm import write_pfm
 from freqlf.io.ply import write_ply
 from freqlf.io.png16 import write_png16
-from freqlf.lightfield import LightField, View
+from freqlf.lightfield import View
 from freqlf.outputs.canvas import save_figure
-from freqlf.outputs.pointcloud import PointCloud, PointFilter, build_point_cloud, compute_depth_mm
+from freqlf.outputs.estimate import INTERVAL, Estimate
+from freqlf.outputs.pointcloud import PointCloud, PointFilter
 from freqlf.outputs.previews import preview_deviation, preview_disparity
 from freqlf.outputs.refocus import present_views, refocus, render_all_in_focus
 from freqlf.outputs.smallviews import shrink_views, write_small_views
@@ -83,31 +82,26 @@ STANDARD_OUTPUTS = OutputOptions()
 def write_estimate(
     directory: Path,
     estimate: Estimate,
-    light_field: LightField,
-    parameters: Parameters | None = None,
     options: OutputOptions = STANDARD_OUTPUTS,
-    facts: Mapping[str, Any] | None = None,
     *,
     overwrite: bool = False,
 ) -> dict[Path, str]:
     """Write all there is to an estimate into a folder, and return the files with what they hold.
 
-    Depth and points need the camera's `parameters`: those of this light field, so that a stride between views is part
-    of their baseline. `facts` are added to the record: input, settings, timings, anything JSON can hold. A
-    folder that holds something already is an error unless `overwrite`; other people's files in it stay even then.
+    Depth and points need the camera. A folder that holds something already is an error unless `overwrite`; other
+    people's files in it stay even then.
     """
     start = time.perf_counter()
     directory = Path(directory)
     if directory.name in ("", ".."):
         directory = directory.resolve()  # the temporary folder beside it needs a name
-    _check_shapes(estimate, light_field)
+    _check_shapes(estimate)
     with replacing_directory(directory, overwrite=overwrite) as folder:
         cloud = None
-        if parameters is not None and options.points is not None:
-            view = light_field.centre_view()
-            cloud = build_point_cloud(estimate.disparity_px, view, parameters, estimate.deviation_px, options.points)
-        writers = _prepare_files(estimate, light_field, parameters, cloud, options)
-        views = shrink_views(light_field) if options.previews else None
+        if estimate.parameters is not None and options.points is not None:
+            cloud = estimate.points(options.points)
+        writers = _prepare_files(estimate, cloud, options)
+        views = shrink_views(estimate.light_field) if options.previews else None
         if views is not None:
             writers[VIEWS] = partial(write_small_views, views=views)
         files = {name: meaning for name, meaning in CONTENTS.items() if name in writers or name == RECORD}
@@ -115,9 +109,9 @@ def write_estimate(
         with _naming(directory):
             for name, write in writers.items():
                 write(folder / name)
-            record = _describe(estimate, light_field, parameters, cloud, options)
+            record = _describe(estimate, cloud, options)
             record["small_views"] = None if views is None else views.describe()
-            record |= {"output_seconds": time.perf_counter() - start, "files": files, **(facts or {})}
+            record |= {"output_seconds": time.perf_counter() - start, "files": files, **estimate.facts}
             write_json(folder / RECORD, describe_run(**record))
         stale = _find_stale(directory, set(files))
     with _naming(directory):
@@ -126,13 +120,7 @@ def write_estimate(
     return {directory / name: meaning for name, meaning in files.items()}
 
 
-def _prepare_files(
-    estimate: Estimate,
-    light_field: LightField,
-    parameters: Parameters | None,
-    cloud: PointCloud | None,
-    options: OutputOptions,
-) -> dict[str, Writer]:
+def _prepare_files(estimate: Estimate, cloud: PointCloud | None, options: OutputOptions) -> dict[str, Writer]:
     """What writes each file but the record. Whatever can go wrong with the views does so here, before writing."""
     model = Path(estimate.model).name  # weights may be a file
     maps = {
@@ -140,7 +128,7 @@ def _prepare_files(
         "deviation": estimate.deviation_px,
         "lower": estimate.lower_px,
         "upper": estimate.upper_px,
-        "depth": None if parameters is None else compute_depth_mm(estimate.disparity_px, parameters),
+        "depth": None if estimate.parameters is None else estimate.depth_mm,
     }
     writers: dict[str, Writer] = {
         f"{name}.pfm": partial(write_pfm, pixels=values) for name, values in maps.items() if values is not None
@@ -155,6 +143,7 @@ def _prepare_files(
         if estimate.deviation_px is not None:
             figures["deviation-preview.png"] = preview_deviation(estimate.deviation_px, f"uncertainty, {model}")
         writers |= {name: partial(save_figure, figure=figure) for name, figure in figures.items()}
+    light_field = estimate.light_field
     pictures: dict[str, View] = {}
     if options.previews:
         pictures["centre-view.png"] = light_field.centre_view()
@@ -180,14 +169,9 @@ def _write_npy(path: Path, values: NDArray[np.floating]) -> None:
     write_bytes(path, content.getvalue())
 
 
-def _describe(
-    estimate: Estimate,
-    light_field: LightField,
-    parameters: Parameters | None,
-    cloud: PointCloud | None,
-    options: OutputOptions,
-) -> dict[str, Any]:
+def _describe(estimate: Estimate, cloud: PointCloud | None, options: OutputOptions) -> dict[str, Any]:
     """What the record says about the estimate and its light field."""
+    light_field = estimate.light_field
     return {
         "model": estimate.model,
         "image": {"width_px": light_field.width, "height_px": light_field.height},
@@ -202,7 +186,7 @@ def _describe(
         "tile_px": estimate.tile_px,
         "memory_limit_bytes": estimate.memory_bytes,
         "network_seconds": estimate.seconds,
-        "camera": None if parameters is None else asdict(parameters),
+        "camera": None if estimate.parameters is None else asdict(estimate.parameters),
         "points": None if cloud is None else len(cloud),
         "output_options": asdict(options),
     }
@@ -223,14 +207,14 @@ def _summarise(values: NDArray[np.floating]) -> dict[str, float | int]:
     return {"min": low, "median": median, "max": high, "not_finite": int(values.size - known.size)}
 
 
-def _check_shapes(estimate: Estimate, light_field: LightField) -> None:
-    expected = (light_field.height, light_field.width)
+def _check_shapes(estimate: Estimate) -> None:
+    expected = (estimate.light_field.height, estimate.light_field.width)
     for name in ("disparity_px", "deviation_px", "lower_px", "upper_px"):
         values = getattr(estimate, name)
         if values is not None and values.shape != expected:
             raise FreqLFError(
                 f"{name} of the estimate has the shape {values.shape}, but the light field's views {expected}; "
-                "write an estimate with the light field it was made from"
+                "an estimate belongs to the light field that it was made from"
             )
 
 

@@ -1,5 +1,7 @@
 """A map as one picture to look at: robust colours, a colour bar with its unit."""
 
+from collections.abc import Callable
+
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
@@ -10,9 +12,16 @@ _LONGER_SIDE_INCHES = 6.0
 _OUTLIERS_PERCENT = 0.5  # of the pixels, at either end, do not stretch the colours
 
 
-def preview_disparity(disparity_px: NDArray[np.floating], title: str) -> Figure:
-    """A disparity map (H, W); a few outliers get the colours at the ends of the bar."""
-    return _preview(disparity_px, title, "disparity (px per view), larger is nearer", DISPARITY_COLOURS)
+def preview_disparity(
+    disparity_px: NDArray[np.floating], title: str, new_figure: Callable[..., Figure] = Figure
+) -> Figure:
+    """A disparity map (H, W); a few outliers get the colours at the ends of the bar.
+
+    new_figure: makes the figure; pyplot's makes one that can be shown in a window.
+    """
+    return _preview(
+        disparity_px, title, "disparity (px per view), larger is nearer", DISPARITY_COLOURS, None, new_figure
+    )
 
 
 def preview_deviation(deviation_px: NDArray[np.floating], title: str) -> Figure:
@@ -21,7 +30,12 @@ def preview_deviation(deviation_px: NDArray[np.floating], title: str) -> Figure:
 
 
 def _preview(
-    values: NDArray[np.floating], title: str, bar_label: str, colours: str, lowest: float | None = None
+    values: NDArray[np.floating],
+    title: str,
+    bar_label: str,
+    colours: str,
+    lowest: float | None,
+    new_figure: Callable[..., Figure] = Figure,
 ) -> Figure:
     known = values[np.isfinite(values)]
     low, high = np.percentile(known, (_OUTLIERS_PERCENT, 100 - _OUTLIERS_PERCENT)) if known.size else (0.0, 1.0)
@@ -31,7 +45,7 @@ def _preview(
     inches = _LONGER_SIDE_INCHES / max(height, width)
     # Room for the axes' labels and the bar; a strip of an image still needs some.
     size = (max(width * inches, 2.0) + 1.7, max(height * inches, 2.0) + 0.9)
-    figure = Figure(figsize=size, layout="constrained")
+    figure = new_figure(figsize=size, layout="constrained")
     axes = figure.add_subplot()
     axes.set_facecolor(HIDDEN)
     shown = np.where(np.isfinite(values), values, np.nan)

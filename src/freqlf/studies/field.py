@@ -6,12 +6,14 @@ can be read by each of them. Which reading scores best is the answer.
 
 import copy
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from torch import nn
 
 from freqlf.data.samples import Sample
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.tables import Table, find_best, format_number
+from freqlf.models.base import DisparityModel
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.spectral import Field, SpectralConv2d
 from freqlf.studies.headings import ESTIMATES, METRICS
@@ -35,7 +37,7 @@ def find_reference_px(model: nn.Module) -> int:
     return reference_px[0]
 
 
-def read_as(model: nn.Module, option: str, reference_px: int) -> nn.Module:
+def read_as(model: DisparityModel[Any], option: str, reference_px: int) -> DisparityModel[Any]:
     """A copy of the model whose Fourier weights are read by another option of `FIELDS`, or left `OFF`."""
     model = copy.deepcopy(model)
     for layer in model.modules():
@@ -50,7 +52,7 @@ def read_as(model: nn.Module, option: str, reference_px: int) -> nn.Module:
 
 
 def compare_fields(
-    model: nn.Module, reference_px: int, scenes: Sequence[Sample], processes: Processes
+    model: DisparityModel[Any], reference_px: int, scenes: Sequence[Sample], processes: Processes
 ) -> Iterator[tuple[str, Validation]]:
     """Score the model on whole scenes under every option, and without its Fourier branch."""
     for option in (*FIELDS, OFF):

@@ -2,12 +2,14 @@
 
 import math
 from contextlib import nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from freqlf.data.batches import Batch
+from freqlf.models.base import DisparityModel
 from freqlf.models.mixture import Mixture
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.training import losses
@@ -18,7 +20,7 @@ from freqlf.training.recipe import Recipe
 class Objective(nn.Module):
     """The model with its loss on top: one `forward`, so that wrappers (DDP, compile) see all of a step."""
 
-    def __init__(self, model: nn.Module, recipe: Recipe) -> None:
+    def __init__(self, model: DisparityModel[Any], recipe: Recipe) -> None:
         super().__init__()
         self.model = model
         self.recipe = recipe
@@ -28,7 +30,7 @@ class Objective(nn.Module):
         precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.recipe.precision)
         autocast = torch.autocast(disparity_px.device.type, precision) if precision else nullcontext()
         with autocast:
-            mixtures = self.model.forward_passes(stacks)  # type: ignore[operator]
+            mixtures = self.model.forward_passes(stacks)
         truth_px, known = disparity_px.squeeze(1), valid.squeeze(1)
         total = torch.zeros((), device=truth_px.device)
         for index, mixture in enumerate(mixtures):

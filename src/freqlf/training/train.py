@@ -19,6 +19,7 @@ from freqlf.errors import FreqLFError
 from freqlf.inference.denormals import flush_denormals
 from freqlf.io.files import locking_folder, write_json
 from freqlf.io.intake import decoding
+from freqlf.models.base import DisparityModel
 from freqlf.models.compilation import compile_layers
 from freqlf.provenance import describe_run
 from freqlf.training.checkpoint import require_same_run, restore_optimizer, save_checkpoint
@@ -62,7 +63,7 @@ class Outcome:
 
 @flush_denormals()
 def train(
-    model: nn.Module,
+    model: DisparityModel[Any],
     preset: str,
     model_config: dict[str, Any],
     recipe: Recipe,
@@ -71,17 +72,14 @@ def train(
     options: RunOptions,
     processes: Processes,
 ) -> Outcome:
-    """Train a model by a recipe until its last step, the time limit, or a signal; then save and return.
-
-    The model has `lines` and `forward_passes(stacks)`, a list of mixtures of which the last is the result.
-    """
+    """Train a model by a recipe until its last step, the time limit, or a signal; then save and return."""
     check_processes(recipe, processes)
     with locking_folder(options.directory) if processes.is_writer else nullcontext():  # two runs would mix their files
         return _train(model, preset, model_config, recipe, source, validation_scenes, options, processes)
 
 
 def _train(
-    model: nn.Module,
+    model: DisparityModel[Any],
     preset: str,
     model_config: dict[str, Any],
     recipe: Recipe,
@@ -233,7 +231,7 @@ def _train(
 
 
 def run_validation(
-    model: nn.Module,
+    model: DisparityModel[Any],
     state: Checkpoint,
     scenes: Sequence[Sample],
     options: RunOptions,

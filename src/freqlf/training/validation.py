@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from freqlf.data.samples import Sample
 from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, Scores, mean_scores, score_map
+from freqlf.models.base import DisparityModel
 from freqlf.models.mixture import Mixture
 from freqlf.training.distributed import Processes
 
@@ -46,7 +46,7 @@ class Validation:
         }
 
 
-def validate(model: nn.Module, scenes: Sequence[Sample], processes: Processes) -> Validation:
+def validate(model: DisparityModel[Any], scenes: Sequence[Sample], processes: Processes) -> Validation:
     """Estimate the disparity of every scene and score it. The processes share the work; all get all results."""
     was_training = model.training
     model.eval()
@@ -63,10 +63,9 @@ def validate(model: nn.Module, scenes: Sequence[Sample], processes: Processes) -
 
 @torch.inference_mode()
 def _validate_scene(
-    model: nn.Module, scene: Sample, device: torch.device
+    model: DisparityModel[Any], scene: Sample, device: torch.device
 ) -> tuple[dict[str, Scores], NDArray[np.float32]]:
-    lines: tuple[str, ...] = model.lines  # type: ignore[assignment]
-    stacks = {line: scene.stack(line).unsqueeze(0).to(device).float() / 255 for line in lines}
+    stacks = {line: scene.stack(line).unsqueeze(0).to(device).float() / 255 for line in model.lines}
     mixture = model(stacks)
     truth_px, valid = scene.disparity_px.numpy(), scene.valid.numpy()
     border_px = min(DEFAULT_BORDER_PX, (min(truth_px.shape) - 1) // 2)  # small scenes have less than that

@@ -97,11 +97,18 @@ class Calibration:
 
     def half_width_px(self, deviation_px: NDArray[np.floating], level: float) -> NDArray[np.floating]:
         """Half the width of the interval around the estimate that holds the true disparity with a chance of `level`."""
+        parts = [share * self._interpolate(deviation_px, widths_px) for share, widths_px in self.widths_px(level)]
+        return sum(parts, start=np.zeros_like(deviation_px)).astype(deviation_px.dtype)
+
+    def widths_px(self, level: float) -> list[tuple[float, Values]]:
+        """Of the knots around a level, the share of each in its width, and half the widths (K,) at `predicted_px`."""
         deviations = interval_factor(level)
         knots = (0.0, *self.gaussian)
         after = min(int(np.searchsorted(knots, deviations)) or 1, len(self.gaussian))
-        lower_px, upper_px = self._width_px(deviation_px, after - 1), self._width_px(deviation_px, after)
-        return lower_px + (upper_px - lower_px) * (deviations - knots[after - 1]) / (knots[after] - knots[after - 1])
+        share = (deviations - knots[after - 1]) / (knots[after] - knots[after - 1])
+        # The interval of knot 0 has no width.
+        shares = [(part, knot) for part, knot in ((1 - share, after - 1), (share, after)) if part and knot]
+        return [(part, self._knot_px(knot)) for part, knot in shares]
 
     def standardize(self, error_px: Values, deviation_px: Values) -> Values:
         """Absolute errors in deviations that should be distributed as a Gaussian's; inverts `half_width_px`."""
@@ -109,7 +116,7 @@ class Calibration:
         below = 0.0
         lower_px: NDArray[np.floating] = np.zeros_like(error_px)
         for knot, above in enumerate(self.gaussian, start=1):
-            upper_px = self._width_px(deviation_px, knot)
+            upper_px = self._interpolate(deviation_px, self._knot_px(knot))
             inside = (error_px > lower_px) & (upper_px > lower_px)
             if knot < len(self.gaussian):
                 inside &= error_px <= upper_px
@@ -118,14 +125,14 @@ class Calibration:
             below, lower_px = above, upper_px
         return standard
 
-    def _width_px(self, deviation_px: NDArray[np.floating], knot: int) -> NDArray[np.floating]:
-        """Half the width at `gaussian[knot - 1]`; knot 0 is the interval of no width."""
-        if knot == 0:
-            return np.zeros_like(deviation_px)
+    def _knot_px(self, knot: int) -> Values:
+        """Half the widths (K,) at `gaussian[knot - 1]`."""
+        return np.array(self.predicted_px) * np.array([row[knot - 1] for row in self.needed])
+
+    def _interpolate(self, deviation_px: NDArray[np.floating], widths_px: Values) -> NDArray[np.floating]:
         predicted_px = np.array(self.predicted_px)
-        needed = np.array([row[knot - 1] for row in self.needed])
         inside_px = np.clip(deviation_px, predicted_px[0], predicted_px[-1])
-        width_px = np.exp(np.interp(np.log(inside_px), np.log(predicted_px), np.log(predicted_px * needed)))
+        width_px = np.exp(np.interp(np.log(inside_px), np.log(predicted_px), np.log(widths_px)))
         return (width_px * (deviation_px / inside_px)).astype(deviation_px.dtype)
 
 

@@ -1,31 +1,34 @@
-"""From a name or a file to a network that can be used."""
+"""From a name or a file to a model that can be used."""
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
 from freqlf.errors import FreqLFError
 from freqlf.io.intake import decoding
-from freqlf.models.aligned import AlignedFreqLF
+from freqlf.models.base import DisparityModel
 from freqlf.models.build import build_model
 from freqlf.models.config import config_from_dict
-from freqlf.models.paper import FreqLF
+from freqlf.models.slope_model import SlopeModel
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.checkpoint import load_checkpoint, load_state
 from freqlf.weights.files import WeightFile, read_weights
 from freqlf.weights.registry import WEIGHTS
 
-# The learning-free estimate has no weights; its name is understood wherever a model is asked for.
+# The learning-free model has no weights; its name is understood wherever a model is asked for.
 SLOPE = "slope"
 
 
-def load_model(model: str | Path) -> AlignedFreqLF | FreqLF:
-    """A network with packaged weights (by name), a weight file (.safetensors) or a training checkpoint (.pt)."""
+def load_model(model: str | Path) -> DisparityModel[Any]:
+    """Packaged weights (by name), a weight file (.safetensors), a training checkpoint (.pt), or "slope"."""
     return load_calibrated(model)[0]
 
 
-def load_calibrated(model: str | Path) -> tuple[AlignedFreqLF | FreqLF, Calibration | None]:
+def load_calibrated(model: str | Path) -> tuple[DisparityModel[Any], Calibration | None]:
     """The same with the calibration of its intervals, if the weights carry one; checkpoints never do."""
+    if str(model) == SLOPE:
+        return SlopeModel(), None
     path = find_weights(model)
     weights = read_any_weights(path)
     network = build_described(weights, path)

@@ -19,12 +19,11 @@ from planes import HEIGHT, SQUARE, SQUARE_PX, VIEWS, WALL_PX, WIDTH, render_plan
 
 from freqlf.cli.main import main
 from freqlf.evaluation.metrics import score_map
-from freqlf.inference.estimate import Estimate
 from freqlf.io.parameters import Parameters
 from freqlf.io.pfm import read_pfm, write_pfm
 from freqlf.io.ply import read_ply
 from freqlf.lightfield import LightField
-from freqlf.outputs.folder import write_estimate
+from freqlf.outputs.estimate import Estimate
 from freqlf.outputs.pointcloud import compute_depth_mm, unproject
 
 pytestmark = [needs_browser, pytest.mark.xdist_group("browser")]
@@ -43,8 +42,12 @@ def folder(tmp_path_factory) -> Path:
     deviation_px = np.full((HEIGHT, WIDTH), 0.02, np.float32)
     deviation_px[:, UNSURE_FROM:] = 0.2
     bounds = disparity_px - 2 * deviation_px, disparity_px + 2 * deviation_px
-    estimate = Estimate(disparity_px, disparity_px, deviation_px, *bounds, "tiny", 1.0, None)
-    write_estimate(root / "result", estimate, LightField.from_array(render_planes()), CAMERA, facts={"input": "planes"})
+    estimate = Estimate(
+        *(disparity_px, disparity_px, deviation_px, *bounds, "tiny", 1.0, LightField.from_array(render_planes())),
+        parameters=CAMERA,
+        facts={"input": "planes"},
+    )
+    estimate.save(root / "result")
     write_pfm(root / "truth.pfm", true_disparity_px())
     assert main(["view", str(root / "result")]) == 0
     assert main(["view", str(root / "result"), str(root / "truth.pfm")]) == 0

@@ -15,11 +15,11 @@ from PIL import Image
 from freqlf.cli.main import main
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.metrics import score_map
-from freqlf.inference.estimate import Estimate
 from freqlf.io.parameters import Parameters
 from freqlf.io.pfm import write_pfm
 from freqlf.io.ply import read_ply
 from freqlf.lightfield import LightField
+from freqlf.outputs.estimate import Estimate
 from freqlf.outputs.folder import OutputOptions, write_estimate
 from freqlf.outputs.viewer.estimates import read_estimate
 from freqlf.outputs.viewer.page import write_page
@@ -59,23 +59,24 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def estimate() -> Estimate:
+def estimate(render_plane) -> Estimate:
+    field = LightField.from_array(render_plane(0.5))
     rng = np.random.default_rng(0)
     disparity_px = rng.uniform(-0.5, 0.5, (HEIGHT, WIDTH)).astype(np.float32)
     disparity_px[3, 5] = np.nan
     deviation_px = rng.uniform(0.01, 0.2, (HEIGHT, WIDTH)).astype(np.float32)
     lower_px, upper_px = disparity_px - deviation_px, disparity_px + deviation_px
-    return Estimate(disparity_px, disparity_px, deviation_px, lower_px, upper_px, "tiny", 1.0, None)
+    return Estimate(disparity_px, disparity_px, deviation_px, lower_px, upper_px, "tiny", 1.0, field)
 
 
 @pytest.fixture
-def write(tmp_path: Path, render_plane, estimate: Estimate):
+def write(tmp_path: Path, estimate: Estimate):
     """Writes the folder of an estimate as `freqlf estimate` does."""
-    field = LightField.from_array(render_plane(0.5))
 
     def write(changed=estimate, parameters=CAMERA, options=OutputOptions(), name="made") -> Path:  # noqa: B008
         folder = tmp_path / "result"
-        write_estimate(folder, changed, field, parameters, options, {"input": f"captures/{name}"}, overwrite=True)
+        known = replace(changed, parameters=parameters, facts={"input": f"captures/{name}"})
+        write_estimate(folder, known, options, overwrite=True)
         return folder
 
     return write

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from freqlf.inference.compute import ComputeOptions, Device
 from freqlf.inference.estimate import Estimator
 from freqlf.inference.memory import held_memory_mb, peak_memory_mb
 from freqlf.lightfield import LightField
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_multiply_adds
 from freqlf.models.config import find_preset
+from freqlf.models.slope_model import SlopeModel
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
 from freqlf.provenance import describe_run
@@ -92,7 +94,7 @@ class Cost:
         return vars(self) | {name: getattr(self, name) for name in derived}
 
 
-def measure_cost(model: str, size_px: int, repeats: int, *, whole: bool = False, device: str = "cpu") -> Cost:
+def measure_cost(model: str, size_px: int, repeats: int, *, whole: bool = False, device: Device = "cpu") -> Cost:
     """In a fresh process: one estimate to warm up, whose peak memory is measured, and `repeats` that are timed.
 
     model: a preset, with untrained weights, or "slope": the cost depends neither on the weights nor on the picture.
@@ -100,30 +102,29 @@ def measure_cost(model: str, size_px: int, repeats: int, *, whole: bool = False,
     return run_in_fresh_process(_measure_here, model, size_px, repeats, whole, device)
 
 
-def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: str) -> Cost:
-    network = None if model == SLOPE else build_model(find_preset(model)).eval().to(device)
-    estimator = Estimator(model, network)
+def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: Device) -> Cost:
+    network = SlopeModel() if model == SLOPE else build_model(find_preset(model)).eval()
+    estimator = Estimator(model, network, compute=ComputeOptions(device))
     lines = estimator.lines
-    estimator(random_light_field(lines, 32))  # loads the kernels' libraries
+    estimator.run(random_light_field(lines, 32))  # loads the kernels' libraries
     is_cuda = torch.device(device).type == "cuda"
     before_mb = held_memory_mb()
     if is_cuda:
         torch.cuda.reset_peak_memory_stats()
     light_field = random_light_field(lines, size_px)
     tile_px = size_px if whole else None
-    estimator(light_field, tile_px)
+    estimator.run(light_field, tile_px)
     process_mb = peak_memory_mb()
     peak_mb = torch.cuda.max_memory_allocated() / 1e6 if is_cuda else process_mb - before_mb
     seconds, gemm_s = [], []
     factor = torch.randn(_GEMM_SIZE, _GEMM_SIZE, device=device)
     for _ in range(repeats):
-        seconds.append(estimator(light_field, tile_px).seconds)
+        seconds.append(estimator.run(light_field, tile_px).seconds)
         gemm_s.append(best_times({"gemm": lambda: (factor @ factor)[0, 0].item()}, 2)["gemm"])
     gemm_gflops = 2e-9 * _GEMM_SIZE**3 / min(gemm_s) if gemm_s else None
     multiply_adds = 0
-    if network is not None and repeats:
-        stacks = read_stacks(random_light_field(lines, _COUNTED_PX), lines)
-        stacks = {line: stack.to(device) for line, stack in stacks.items()}
+    if repeats:
+        stacks = read_stacks(random_light_field(lines, _COUNTED_PX), lines, estimator.device)
         multiply_adds = round(count_multiply_adds(network, stacks) * (size_px / _COUNTED_PX) ** 2)
     return Cost(model, size_px, whole, tuple(seconds), peak_mb, process_mb, multiply_adds, gemm_gflops)
 

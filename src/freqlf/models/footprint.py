@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from torch import nn
 
 from freqlf.errors import FreqLFError
-from freqlf.models.aligned import AlignedFreqLF, RefinementPass
-from freqlf.models.evidence import EVIDENCE_REACH_PX
-from freqlf.models.hybrid import HybridLayer
-from freqlf.models.paper import FreqLF
 
 _SMALLEST_TILE_PX = 64
 # Larger tiles, or ones with more intermediate results, are no faster: they are far larger than a CPU's caches, and
@@ -19,14 +15,9 @@ _MOST_TILE_BYTES = 200_000_000
 _TILE_STEP_PX = 16
 
 # Maps of one number a pixel, such as hypotheses and results, that are held for all of the image at most.
-_MAPS = 24
+MAPS = 24
 # Numbers per pixel and view while a half-line is warped and compared: grid, warped views, residuals, their magnitudes.
 _WARP_NUMBERS = 16
-# Evidence is held measurement by measurement, then as one tensor, then as a convolution likes it.
-_EVIDENCE_COPIES = 3
-# Planes of features that a stream of 3D convolutions holds for one that its first convolution leaves: input and
-# output, and the copies in a layout of their own that the library makes.
-_PLANE_COPIES = 12
 # Freed memory is not always given back in pieces of the right size, and libraries keep buffers of their own.
 _FRAGMENTATION = 1.1
 _BUFFER_BYTES = 48_000_000
@@ -47,27 +38,6 @@ class Footprint:
     image_bytes: int
     tile_bytes: int
     margin_px: int
-
-    @classmethod
-    def of(cls, model: AlignedFreqLF | FreqLF | None, views: int) -> "Footprint":
-        """That of a network, or of the slope field (None), which reads so many views."""
-        view_bytes = 4 * 3 * views
-        if model is None:  # the views at half resolution are all that is added
-            warp_bytes = 4 * _WARP_NUMBERS * _per_half_line(views, 2)
-            return cls(view_bytes, view_bytes // 4 + 4 * _MAPS, warp_bytes, EVIDENCE_REACH_PX)
-        layers = [layer for layer in model.modules() if isinstance(layer, HybridLayer)]
-        channels = max(layer.channels for layer in layers)
-        if isinstance(model, FreqLF):
-            streams = (model.encoder.horizontal, model.encoder.vertical)
-            planes = max((stream.views - 1) // 2 * _widest(stream) for stream in streams)
-            fields = channels if model.lift.out_channels == model.encoder.channels else 2 * channels
-            return cls(view_bytes, 4 * (fields + _MAPS), 4 * _PLANE_COPIES * planes, model.encoder.reach_px)
-        encoders = [one.encoder for one in model.passes if isinstance(one, RefinementPass)]
-        width = max(max(encoder.evidence_channels, _widest(encoder)) for encoder in encoders)
-        image_bytes = max(view_bytes // 4, 4 * channels) + 4 * _MAPS
-        tile_numbers = _WARP_NUMBERS * _per_half_line(views, len(model.lines)) + _EVIDENCE_COPIES * width
-        margin_px = EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders)
-        return cls(view_bytes, image_bytes, 4 * tile_numbers, margin_px)
 
     def total_bytes(self, height: int, width: int, tile_px: int) -> int:
         """For an image that is computed in tiles, its views packed already."""
@@ -97,11 +67,12 @@ class Footprint:
             raise _too_large(height, width, needed, limit_bytes)
 
 
-def _per_half_line(views: int, lines: int) -> int:
-    return math.ceil(views / (2 * lines))
+def count_warp_numbers(views: int, lines: int) -> int:
+    """Numbers per pixel while one half-line of so many views on so many lines is compared with the centre."""
+    return _WARP_NUMBERS * math.ceil(views / (2 * lines))
 
 
-def _widest(module: nn.Module) -> int:
+def find_widest(module: nn.Module) -> int:
     """Channels that go into or come out of the widest convolution."""
     convolutions = [part for part in module.modules() if isinstance(part, (nn.Conv2d, nn.Conv3d))]
     return max(max(part.in_channels, part.out_channels) for part in convolutions)

@@ -2,12 +2,14 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.inference.streaming import stream_aligned, stream_epi, stream_layer
 from freqlf.models.build import build_model
 from freqlf.models.config import EPI_LINES, STAR_LINES, AlignedConfig, EpiConfig, PassConfig, without
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
+from freqlf.models.slope_model import SlopeModel
+from freqlf.models.streaming import update_layer
+from freqlf.models.tiles import Tiling
 
 SMALL = AlignedConfig(
     lines=STAR_LINES,
@@ -39,7 +41,7 @@ def test_tiles_give_what_the_whole_image_gives(plane_stacks, config: AlignedConf
     stacks = plane_stacks(0.6, rows=5, columns=5, height=61, width=74)
     with torch.inference_mode():
         whole = read(model(stacks))
-    maps = stream_aligned(model, HalfLines.from_stacks(stacks, model.lines), read, tile_px)
+    maps = model.stream(HalfLines.from_stacks(stacks, model.lines), read, Tiling(tile_px))
     assert maps.shape == (1, 2, 61, 74)
     assert (maps - whole).abs().max() < 1e-4
 
@@ -53,7 +55,7 @@ def test_the_papers_model_is_the_same_in_tiles(plane_stacks, component: str | No
     stacks = plane_stacks(0.6, rows=5, columns=7, height=45, width=52)
     with torch.inference_mode():
         whole = read(model(stacks))
-    assert (stream_epi(model, stacks, read, tile_px) - whole).abs().max() < 1e-4
+    assert (model.stream(stacks, read, Tiling(tile_px)) - whole).abs().max() < 1e-4
 
 
 @pytest.mark.parametrize("field", ["index", "frequency"])
@@ -65,15 +67,33 @@ def test_layers_are_the_same_in_tiles(field: str, residual: bool, dilation: int)
     with torch.inference_mode():
         whole = layer(z)
         for tile_px in (1, 7, 16, 50, None):
-            field = z.clone(memory_format=torch.channels_last)
-            stream_layer(layer, field, tile_px)  # in place, though neighbouring tiles need each other's input
-            assert (field - whole).abs().max() < 1e-5
+            # In place, though neighbouring tiles need each other's input.
+            updated = update_layer(layer, z.clone(memory_format=torch.channels_last), Tiling(tile_px), "layer")
+            assert (updated - whole).abs().max() < 1e-5
 
 
-def test_windows_are_refused() -> None:
-    layer = HybridLayer(4, (2, 2), field="window", reference_px=(8, 8))
-    with pytest.raises(FreqLFError, match="cannot be run in tiles"):
-        stream_layer(layer, torch.zeros(1, 4, 16, 16), 8)
+@pytest.mark.parametrize(
+    "config", [SMALL, EpiConfig(rows=5, columns=5, channels=8, layers=1, modes=4, stream_channels=4)]
+)
+def test_progress_counts_the_tiles_of_every_stage(plane_stacks, config) -> None:
+    model, stacks = build_model(config), plane_stacks(0.6, height=40, width=50)
+    seen: dict[str, list[tuple[int, int]]] = {}
+    tiling = Tiling(20, lambda stage, done, total: seen.setdefault(stage, []).append((done, total)))
+    views = stacks if isinstance(config, EpiConfig) else HalfLines.from_stacks(stacks, model.lines)
+    model.stream(views, read, tiling)
+    assert seen.pop("slope", [(0, 1), (1, 1)]) == [(0, 1), (1, 1)]
+    assert any("mixture" in stage for stage in seen)
+    assert all(counts == [(done, 6) for done in range(7)] for counts in seen.values())
+
+
+def test_the_slope_field_is_a_model(plane_stacks) -> None:
+    model, stacks = SlopeModel(), plane_stacks(0.6, height=40, width=50)
+    half_lines = HalfLines.from_stacks(stacks, model.lines)
+    whole = model(stacks).mean()
+    assert (whole - 0.6).abs().median() < 0.01
+    for tile_px in (None, 16):
+        maps = model.stream(half_lines, lambda mixture: mixture.mean().unsqueeze(1), Tiling(tile_px))
+        assert torch.equal(maps[:, 0], whole)
 
 
 def test_lines_can_be_left_out(plane_stacks) -> None:

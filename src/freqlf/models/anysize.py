@@ -1,74 +1,25 @@
 """The parts of the networks whose arithmetic depends on the image size, as tensor operations of that size.
 
 Elsewhere sizes are plain numbers: modes are listed, windows counted, views written one by one. A graph that is
-exported for images of any size must compute all of that itself. `any_size` puts the formulations of this module
-in place while a network is traced; they are the same functions, up to rounding, and the tests hold them to it.
+exported for images of any size must compute all of that itself. While a network is traced, these formulations
+take the place of `HalfLines._warped`, `HalfLines.shrunk` and the transforms of `SpectralConv2d`; they are the same
+functions, up to rounding, and the tests hold them to it.
 """
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from freqlf.models import aligned
-from freqlf.models.aligned import HalfLineEncoder
-from freqlf.models.decoder import CoordinateMlp
-from freqlf.models.halflines import HalfLines
-from freqlf.models.hybrid import HybridLayer
-from freqlf.models.scale import gelu
-from freqlf.models.spectral import SpectralConv2d
-from freqlf.models.tiles import Tile
-
-# The slope field leaves out levels of fewer than four pixels, which a traced graph cannot decide: its coarsest
-# level is 1/8 of the resolution.
-_SMALLEST_SIDE_PX = 32
+if TYPE_CHECKING:
+    from freqlf.models.halflines import HalfLines
+    from freqlf.models.spectral import SpectralConv2d
 
 
-@contextmanager
-def any_size() -> Iterator[None]:
-    """Within, networks compute what depends on the size in ways that can be traced with unknown sizes."""
-    with ExitStack() as replaced:
-        for owner, name, function in (
-            (HalfLines, "_warped", warp),
-            (HalfLines, "shrunk", shrink),
-            (SpectralConv2d, "_transform", transform),
-            (HybridLayer, "convolve", convolve),
-            (HalfLineEncoder, "measure", measure),
-            (aligned, "mix_and_activate", mix_and_activate),
-            (CoordinateMlp, "forward", perceive),
-            # There is one tile, the image: a tracer loses what is written into a slice.
-            (Tile, "of", lambda tile, field: field),
-        ):
-            replaced.enter_context(_replace(owner, name, function))
-        yield
-
-
-@contextmanager
-def _replace(owner: object, name: str, function: Any) -> Iterator[None]:
-    original = getattr(owner, name)
-    setattr(owner, name, function)
-    try:
-        yield
-    finally:
-        setattr(owner, name, original)
-
-
-def smallest_side_px(model: nn.Module) -> int:
-    """The smallest height and width for which a graph traced at larger ones is the model."""
-    sides = [_SMALLEST_SIDE_PX]
-    for part in model.modules():
-        if isinstance(part, SpectralConv2d) and part.field == "index":
-            k1, k2 = part.modes
-            sides += [2 * (k1 // 2) + 1, 2 * k2 - 1]  # all modes lie below the Nyquist frequency
-    return max(sides)
-
-
-def warp(half_lines: HalfLines, part: slice, disparity_px: Tensor) -> Tensor:
+def warp(half_lines: "HalfLines", part: slice, disparity_px: Tensor) -> Tensor:
     """`HalfLines._warped` with the grids of all views made at once instead of written into one by one."""
     views = half_lines.views[:, part]
     B, count, C, view_height, view_width = views.shape
@@ -84,10 +35,8 @@ def warp(half_lines: HalfLines, part: slice, disparity_px: Tensor) -> Tensor:
     return warped.view(B, count, C, H, W)
 
 
-def shrink(half_lines: HalfLines, scale: int) -> HalfLines:
+def shrink(half_lines: "HalfLines", scale: int) -> "HalfLines":
     """`HalfLines.shrunk` by matrix products: pooling with windows of unequal sizes is not in ONNX."""
-    if scale == 1:
-        return half_lines
     H, W = half_lines.centre.shape[-2:]
     down, across = _average_areas(H, H // scale), _average_areas(W, W // scale).T
     centre, views = (down @ images @ across for images in (half_lines.centre, half_lines.views))
@@ -102,7 +51,7 @@ def _average_areas(size_px: int, count: int) -> Tensor:
     return ((pixel >= start) & (pixel < end)).float() / (end - start)
 
 
-def transform(layer: SpectralConv2d, z: Tensor, onto: Tensor | None = None) -> Tensor:
+def transform(layer: "SpectralConv2d", z: Tensor, onto: Tensor | None = None) -> Tensor:
     """`SpectralConv2d._transform` with the modes counted by the graph; its transforms are plain matrix products."""
     H, W = z.shape[-2:]
     lowest, highest, last = _count_modes(layer, H, W)
@@ -126,7 +75,7 @@ def transform(layer: SpectralConv2d, z: Tensor, onto: Tensor | None = None) -> T
     return result if onto is None else onto + result
 
 
-def _count_modes(layer: SpectralConv2d, height: int, width: int) -> tuple[int, int, int]:
+def _count_modes(layer: "SpectralConv2d", height: int, width: int) -> tuple[int, int, int]:
     """The rows of modes below and above frequency zero, and the columns above it, of a field of height x width."""
     k1, k2 = layer.modes
     rows_below, rows_above, columns_above = k1 // 2, (k1 - 1) // 2, k2 - 1
@@ -138,7 +87,7 @@ def _count_modes(layer: SpectralConv2d, height: int, width: int) -> tuple[int, i
     return min(rows_below, row_limit), min(rows_above, row_limit), min(columns_above, column_limit)
 
 
-def _find_weights(layer: SpectralConv2d, height: int, width: int) -> Tensor:
+def _find_weights(layer: "SpectralConv2d", height: int, width: int) -> Tensor:
     """The weights (n, m, 2, C in, C out) of the modes of a field of height x width."""
     (k1, k2), middle = layer.modes, layer.modes[0] // 2
     below, above, last = _count_modes(layer, height, width)
@@ -173,33 +122,3 @@ def _waves(count: int, size_px: int) -> Tensor:
     cycles = torch.arange(count)[:, None] * torch.arange(size_px)
     angle = (cycles % size_px) * (2 * math.pi) / size_px  # whole turns are removed while the numbers are exact
     return torch.cat((angle.cos(), angle.sin()))
-
-
-def convolve(layer: HybridLayer, activated: Tensor) -> Tensor:
-    """`HybridLayer.convolve` with the sum of its two kernels as a constant: graphs need kernels of a known shape."""
-    weight, bias = layer.skip.weight.detach(), layer.skip.bias
-    if layer.local is None:
-        return F.conv2d(activated, weight, bias)
-    merged = layer.local.weight.detach().numpy().copy()
-    merged[:, :, 1, 1] += weight[:, :, 0, 0].numpy()
-    reach = layer.reach_px
-    return F.conv2d(activated, torch.from_numpy(merged), bias, padding=reach, dilation=reach)
-
-
-def measure(encoder: HalfLineEncoder, half_lines: Tensor) -> Tensor:
-    """`HalfLineEncoder.measure` half-line by half-line: a tracer takes the sizes behind a split axis for fixed."""
-    parts = half_lines.unbind(dim=1)
-    return torch.cat(parts if encoder.share is None else [gelu(encoder.share(one)) for one in parts], dim=1)
-
-
-def mix_and_activate(layer: nn.Conv2d, parts: Sequence[Tensor]) -> Tensor:
-    """`freqlf.models.pointwise.mix_and_activate` as the convolution that it stands for."""
-    return gelu(layer(torch.cat(tuple(parts), dim=1)))
-
-
-def perceive(perceptron: CoordinateMlp, z: Tensor, q: Tensor) -> Tensor:
-    """`CoordinateMlp.forward` as the convolutions that it stands for."""
-    hidden = perceptron.features(z)
-    if perceptron.coordinates is not None:
-        hidden = hidden + perceptron.coordinates(q)
-    return perceptron.output(gelu(perceptron.hidden(gelu(hidden))))

@@ -2,10 +2,10 @@ import pytest
 
 from freqlf.errors import FreqLFError
 from freqlf.inference.estimate import Estimator
-from freqlf.inference.footprint import Footprint
 from freqlf.inference.memory import held_memory_mb, peak_memory_mb
 from freqlf.models.build import build_model
 from freqlf.models.config import find_preset
+from freqlf.models.slope_model import SlopeModel
 from freqlf.studies.cost.measurement import random_light_field
 from freqlf.studies.cost.process import run_in_fresh_process
 
@@ -14,7 +14,7 @@ GB = 10**9
 
 @pytest.mark.parametrize("preset", ["slope", "freqlf-small", "freqlf-plus-small", "freqlf"])
 def test_less_memory_means_smaller_tiles(preset: str) -> None:
-    footprint = Footprint.of(None if preset == "slope" else build_model(find_preset(preset)), views=18)
+    footprint = (SlopeModel() if preset == "slope" else build_model(find_preset(preset))).footprint(views=18)
     least, more = (footprint.total_bytes(2000, 2000, side_px) for side_px in (64, 96))
     sides = [footprint.choose_tile_px(2000, 2000, GB + allowed, GB) for allowed in (least, more, 10**10)]
     assert sides[:2] == [64, 96]
@@ -24,14 +24,14 @@ def test_less_memory_means_smaller_tiles(preset: str) -> None:
 
 
 def test_images_that_cannot_fit_are_refused_before_they_are_read() -> None:
-    footprint = Footprint.of(build_model(find_preset("freqlf-small")), views=18)
+    footprint = build_model(find_preset("freqlf-small")).footprint(views=18)
     footprint.require(1000, 1000, GB)
     with pytest.raises(FreqLFError, match=r"an image of 30000 x 20000 pixels needs at least .* GB with this model"):
         footprint.require(20_000, 30_000, GB)
 
 
 def test_a_tile_is_never_larger_than_the_image() -> None:
-    footprint = Footprint.of(None, views=18)
+    footprint = SlopeModel().footprint(views=18)
     assert footprint.total_bytes(40, 50, 64) == footprint.total_bytes(40, 50, 256)
 
 
@@ -39,13 +39,13 @@ def estimate_within(preset: str, size_px: int, tile_px: int) -> tuple[float, flo
     """Peak and limit in MB, and the tiles, of an estimate that is allowed just what tiles of tile_px take."""
     model = build_model(find_preset(preset)).eval()
     estimator = Estimator(preset, model)
-    estimator(random_light_field(model.lines, 48))  # loads the kernels' libraries
+    estimator.run(random_light_field(model.lines, 48))  # loads the kernels' libraries
     light_field = random_light_field(model.lines, size_px)
     light_field.centre_view()
-    footprint = Footprint.of(model, sum(len(light_field.line(line)) for line in model.lines))
+    footprint = model.footprint(sum(len(light_field.line(line)) for line in model.lines))
     needed_bytes = footprint.view_bytes * size_px**2 + footprint.total_bytes(size_px, size_px, tile_px)
     estimator.memory_bytes = int(held_memory_mb() * 1e6) + needed_bytes
-    result = estimator(light_field)
+    result = estimator.run(light_field)
     return peak_memory_mb(), estimator.memory_bytes / 1e6, result.tile_px
 
 

@@ -1,0 +1,52 @@
+"""What all models have in common, so that nobody needs to know which one they are given."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from freqlf.lightfield import LightField
+from freqlf.models.footprint import Footprint
+from freqlf.models.mixture import Mixture
+from freqlf.models.tiles import WHOLE, Tiling
+
+Views = TypeVar("Views")  # the views of a light field, packed as a model likes them
+# Turns the mixture of a tile (B, K, h, w) into the maps to keep of it, (B, maps, h, w).
+Reader = Callable[[Mixture], Tensor]
+
+
+class DisparityModel(nn.Module, ABC, Generic[Views]):
+    """From lines of views through the centre to the central view's disparity.
+
+    Attributes:
+        lines: the lines of views that it needs, keys of `freqlf.lightfield.LINES`.
+        is_probabilistic: whether its mixtures say how sure it is; else their means are all it knows.
+    """
+
+    lines: tuple[str, ...]
+    is_probabilistic = True
+
+    def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:
+        """The mixture of the last pass at every pixel, or at `queries` (B, N, 2) = (x, y) in [-1, 1].
+
+        stacks: line name to its views (B, A, 3, H, W) in [0, 1], in the order of `LightField.line`.
+        """
+        return self.forward_passes(stacks, queries)[-1]
+
+    @abstractmethod
+    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
+        """The mixtures of all passes, for training; only the last one is asked at `queries`."""
+
+    @abstractmethod
+    def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> Views:
+        """The views that `stream` wants; see `freqlf.models.views` about `forget`."""
+
+    @abstractmethod
+    def stream(self, views: Views, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
+        """The maps (B, maps, H, W) that `read` takes from the last mixture, tile by tile: the same for any tiling."""
+
+    @abstractmethod
+    def footprint(self, views: int) -> Footprint:
+        """The memory that `stream` takes if it reads so many views."""
