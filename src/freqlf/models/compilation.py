@@ -18,7 +18,7 @@ def compile_layers(model: nn.Module) -> None:
 
 
 def compile_stages(model: nn.Module) -> None:
-    """Compile what `freqlf.inference.streaming` calls of layers and decoders, for tiles of any size."""
+    """Compile what `freqlf.models.streaming` calls of layers and decoders, for tiles of any size."""
     for part in model.modules():
         if isinstance(part, CoordinateMlp):
             part.compile(dynamic=True)

@@ -47,7 +47,7 @@ def find_weights(model: str | Path) -> Path:
     return path
 
 
-def build_described(weights: WeightFile, path: Path) -> AlignedFreqLF | FreqLF:
+def build_described(weights: WeightFile, path: Path) -> DisparityModel[Any]:
     """The network that a weight file describes; a description of another size than its weights is not built."""
     with decoding(path, "the description of a model"):
         with torch.device("meta"):  # where tensors have a shape and no memory
