@@ -45,14 +45,14 @@ def test_shear_is_undone(make_scene, tmp_path: Path) -> None:
 def test_a_weight_file_gives_uncertainty(make_scene, tmp_path: Path) -> None:
     config = AlignedConfig(passes=(PassConfig(channels=8, layers=1, modes=2, stem_channels=8, windows_px=(5,)),))
     weights, out = tmp_path / "tiny.safetensors", tmp_path / "result"
-    calibration = Calibration("scale", needed=((0.1,),), held_out_coverage={"a": LEVELS, "b": LEVELS})
+    calibration = Calibration(needed=((0.1,),), held_out_coverage={"a": LEVELS, "b": LEVELS})
     write_weights(weights, config, build_model(config).state_dict(), {}, calibration)
     command = ["estimate", str(make_scene()), "--out", str(out), "--model", str(weights), "--memory", "9GB"]
     assert main(command) == 0
     lower, upper, deviation = (read_pfm(out / f"{name}.pfm") for name in ("lower", "upper", "deviation"))
     assert np.allclose(upper - lower, 2 * 0.1 * interval_factor(0.9) * deviation, atol=1e-4)
     record = json.loads((out / "estimate.json").read_text())
-    fitted = {"kind": "scale", "fitted_on": ["a", "b"], "held_out_ece": 0.0}
+    fitted = {"fitted_on": ["a", "b"], "held_out_ece": 0.0}
     assert record["interval"] == {"level": 0.9, "calibrated": True, "calibration": fitted}
     assert record["files"]["upper.pfm"].endswith("calibrated on scenes with ground truth")
     assert main([*command, "--overwrite", "--raw-intervals"]) == 0

@@ -145,7 +145,7 @@ def test_other_methods_are_ranked(golden, evaluate, tmp_path):
 
 
 def test_a_calibration_is_applied_to_the_intervals(golden, evaluate, tmp_path):
-    calibration = Calibration("scale", needed=((3.0,),), held_out_coverage={"x": LEVELS, "y": LEVELS})
+    calibration = Calibration(needed=((3.0,),), held_out_coverage={"x": LEVELS, "y": LEVELS})
     write_calibration(tmp_path / "c.json", calibration)
     code, _, _, out = evaluate("--split", "a,b", "--calibration", str(tmp_path / "c.json"))
     assert code == 0
@@ -161,7 +161,7 @@ def test_a_calibration_is_applied_to_the_intervals(golden, evaluate, tmp_path):
 
 def test_scenes_that_a_calibration_was_fitted_on_are_judged_without_them(golden, evaluate, tmp_path):
     wider = tuple(level + 0.02 for level in LEVELS)
-    calibration = Calibration("scale", needed=((3.0,),), held_out_coverage={"a": wider, "b": LEVELS})
+    calibration = Calibration(needed=((3.0,),), held_out_coverage={"a": wider, "b": LEVELS})
     write_calibration(tmp_path / "c.json", calibration)
     report = read_json(evaluate("--split", "a,b", "--calibration", str(tmp_path / "c.json"))[3])
     ours = report["methods"]["ours"]
@@ -209,7 +209,7 @@ def test_published_scores_of_the_additional_scenes_have_columns_of_their_own(mak
 
 
 def test_figures_are_drawn(golden, evaluate, tmp_path):
-    write_calibration(tmp_path / "c.json", Calibration("scale", needed=((2.0,),)))
+    write_calibration(tmp_path / "c.json", Calibration(needed=((2.0,),)))
     code, output, _, out = evaluate("--split", "all", "--figures", "--calibration", str(tmp_path / "c.json"))
     assert code == 0
     names = sorted(path.name for path in (out / "figures").iterdir())

@@ -11,7 +11,7 @@ def test_a_graph_is_written_with_a_summary(tmp_path: Path, capsys: pytest.Captur
     pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
     out = tmp_path / "graphs" / "slope.onnx"
-    arguments = ["export", "--onnx", "--model", "slope", "--out", str(out), "--size", "32", "40", "--views", "3"]
+    arguments = ["export", "--model", "slope", "--out", str(out), "--size", "32", "40", "--views", "3"]
     assert main(arguments) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["bytes"] == out.stat().st_size
@@ -29,7 +29,6 @@ def test_a_graph_is_written_with_a_summary(tmp_path: Path, capsys: pytest.Captur
         (["--out", "graph.onnx", "--model", "nothing"], "unknown model"),
         (["--out", "graph.onnx", "--model", "slope", "--views", "8"], "odd"),
         (["--out", "graph.onnx", "--model", "slope", "--opset", "9"], "16 to 20"),
-        (["--out", "graph.onnx", "--no-onnx"], "only format"),
     ],
 )
 def test_refusals(

@@ -39,12 +39,12 @@ def test_the_average_is_packed(checkpoint: Path, tmp_path: Path) -> None:
 def test_a_calibration_is_added_replaced_and_kept(
     checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fitted = [Calibration("scale", needed=((scale,),), held_out_coverage={"a": LEVELS}) for scale in (0.3, 0.5)]
+    fitted = [Calibration(needed=((scale,),), held_out_coverage={"a": LEVELS}) for scale in (0.3, 0.5)]
     for number, calibration in enumerate(fitted):
         write_calibration(tmp_path / f"{number}.json", calibration)
     first, second, third = (tmp_path / f"{number}.safetensors" for number in range(3))
     assert main(["pack", str(checkpoint), "--out", str(first), "--calibration", str(tmp_path / "0.json")]) == 0
-    assert "calibrated (scale) on a; coverage ECE on scenes left out: 0.000" in capsys.readouterr().out
+    assert "calibrated on a; coverage ECE on scenes left out: 0.000" in capsys.readouterr().out
     assert main(["pack", str(first), "--out", str(second), "--calibration", str(tmp_path / "1.json")]) == 0
     assert main(["pack", str(second), "--out", str(third)]) == 0
     assert [read_weights(path).calibration for path in (first, second, third)] == [fitted[0], fitted[1], fitted[1]]

@@ -21,7 +21,7 @@ def test_a_weight_file_read_by_every_option(flags, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "sharpened mean" in printed
     report = json.loads((tmp_path / "field.json").read_text())
-    assert list(report["fields"]) == ["index", "frequency", "window", "off"]
+    assert list(report["fields"]) == ["index", "frequency", "off"]
     assert report["provenance"]["reference_px"] == 24
     for option, scores in report["fields"].items():
         assert f"{scores['mean']['all']['mse_100']:.3f}" in printed, option

@@ -14,7 +14,7 @@ from freqlf.io.image import write_image
 from freqlf.weights.calibration import LEVELS, Calibration, describe_calibration
 
 VOID = {"meta", "img"}
-CALIBRATION = Calibration("scale", needed=((1.5,),), held_out_coverage={"x": LEVELS, "y": LEVELS})
+CALIBRATION = Calibration(needed=((1.5,),), held_out_coverage={"x": LEVELS, "y": LEVELS})
 METHOD = "<b>mine</b> & co"  # a name that must not become markup
 TABLES = (
     Table(f"{METHOD}: scores by native ground truth", ("scene", "MSE x100"), (("a", "1.000"),), (("mean", "1.000"),)),

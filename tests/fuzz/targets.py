@@ -42,7 +42,7 @@ from freqlf.weights.load import load_calibrated
 
 MEMORY_BYTES = 300_000_000  # what reading one damaged file may take; the sound ones take next to nothing
 _CAMERA = Parameters(100, 35, 20, 4, 14, 12, 3, 3, -1, 1, "plane", "made")
-_CALIBRATION = Calibration("levels", (0.1, 1.0), (0.5, 1.0), ((0.4, 1.1), (0.5, 1.2)))
+_CALIBRATION = Calibration((0.1, 1.0), (0.5, 1.0), ((0.4, 1.1), (0.5, 1.2)))
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def test_intervals_are_calibrated_if_the_weights_know_how(light_field: LightFiel
     path = tmp_path / "tiny.safetensors"
     torch.manual_seed(0)
     rows = ((0.3, 0.5), (0.4, 0.7))
-    calibration = Calibration("deviations", (0.05, 0.5), (1.0, 2.0), rows, held_out_coverage={"a": LEVELS})
+    calibration = Calibration((0.05, 0.5), (1.0, 2.0), rows, held_out_coverage={"a": LEVELS})
     write_weights(path, TINY, build_model(TINY).state_dict(), {}, calibration)
     whole = load_estimator(path)(light_field)
     tiled = load_estimator(path)(light_field, tile_px=20)

@@ -21,7 +21,7 @@ onnx = pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 CALIBRATION = Calibration(
-    kind="deviations", predicted_px=(0.05, 0.3, 1.0), gaussian=(1.0, 2.0), needed=((0.5, 1.5), (0.4, 1.0), (0.6, 1.1))
+    predicted_px=(0.05, 0.3, 1.0), gaussian=(1.0, 2.0), needed=((0.5, 1.5), (0.4, 1.0), (0.6, 1.1))
 )
 
 
@@ -140,10 +140,3 @@ def test_the_smallest_side_holds_all_modes() -> None:
 def test_refusals(arguments: dict, complaint: str) -> None:
     with pytest.raises(FreqLFError, match=complaint):
         export_graph(load_estimator("slope"), **arguments)
-
-
-def test_windows_need_a_size() -> None:
-    config = EpiConfig(rows=5, columns=5, channels=4, layers=1, modes=2, field="window", reference_px=16)
-    estimator = Estimator("windows", build_model(config).eval())
-    with pytest.raises(FreqLFError, match="give --size"):
-        export_graph(estimator, views=5)

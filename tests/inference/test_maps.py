@@ -10,13 +10,13 @@ from freqlf.models.slope_model import SlopeModel
 from freqlf.outputs.estimate import INTERVAL
 from freqlf.weights.calibration import LEVELS, Calibration, interval_factor
 
-BETWEEN = Calibration("deviations", (0.05, 0.3, 1.0), (1.0, 2.0), ((0.5, 1.5), (0.4, 1.0), (0.6, 1.1)))
+BETWEEN = Calibration((0.05, 0.3, 1.0), (1.0, 2.0), ((0.5, 1.5), (0.4, 1.0), (0.6, 1.1)))
 AT_LEVELS = Calibration(
-    "levels", (1.0,), tuple(map(interval_factor, LEVELS)), (tuple(0.4 * interval_factor(one) ** 1.5 for one in LEVELS),)
+    (1.0,), tuple(map(interval_factor, LEVELS)), (tuple(0.4 * interval_factor(one) ** 1.5 for one in LEVELS),)
 )
 
 
-@pytest.mark.parametrize("calibration", [BETWEEN, AT_LEVELS, Calibration("scale", needed=((0.3,),))])
+@pytest.mark.parametrize("calibration", [BETWEEN, AT_LEVELS, Calibration(needed=((0.3,),))])
 def test_widths_are_the_calibrations(calibration: Calibration) -> None:
     deviation_px = np.geomspace(0.001, 30, 200).astype(np.float32)
     found_px = find_half_width(calibration, torch.from_numpy(deviation_px)).numpy()

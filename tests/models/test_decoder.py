@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.models.coordinates import make_grid, make_queries, sample_at
+from freqlf.models.coordinates import make_grid, sample_at
 from freqlf.models.decoder import MixtureDecoder, RegressionDecoder
 
 PARTS = ("logits", "means", "deviations")
@@ -11,6 +11,11 @@ DECODERS = {
     "without coordinates": lambda: MixtureDecoder(6, 10, 5, coordinates=False),
     "regression": lambda: RegressionDecoder(6, 10),
 }
+
+
+def make_queries(height, width, like):
+    """The pixels of an image as a list of queries, (1, H*W, 2), row by row."""
+    return make_grid(height, width, like).flatten(1).T.unsqueeze(0)
 
 
 def assert_equal_mixtures(a, b):

@@ -36,7 +36,6 @@ def test_options_are_the_same_at_the_size_of_the_crops_and_differ_elsewhere(mode
     variants = {option: read_as(model, option, 24) for option in (*FIELDS, OFF)}
     small = {option: predict(variant, 24, 24) for option, variant in variants.items()}
     torch.testing.assert_close(small["index"], small["frequency"], atol=1e-4, rtol=0)
-    torch.testing.assert_close(small["window"], small["frequency"], atol=1e-4, rtol=0)
     large = {option: predict(variant, 40, 44) for option, variant in variants.items()}
     pairs = [(a, b) for a in large for b in large if a < b]
     assert all((large[a] - large[b]).abs().max() > 1e-3 for a, b in pairs)
@@ -48,7 +47,7 @@ def test_options_are_the_same_at_the_size_of_the_crops_and_differ_elsewhere(mode
 def test_scores_by_option(model):
     scenes = [make_sample(40, 44, name="first"), make_sample(40, 44, start_px=0.2, name="second")]
     found = dict(compare_fields(model, 24, scenes, ALONE))
-    assert list(found) == ["index", "frequency", "window", "off"]
+    assert list(found) == ["index", "frequency", "off"]
     assert found["frequency"].scores == validate(model, scenes, ALONE).scores
     table = tabulate_fields(found, "sharpened_mean")
     assert table.headings == ("field", "first", "second", "mean")

@@ -52,7 +52,7 @@ def test_half_precision_halves_the_file(tmp_path: Path, weights: Path) -> None:
 def test_a_calibration_travels_with_the_weights(tmp_path: Path) -> None:
     path = tmp_path / "calibrated.safetensors"
     covered = tuple(level + 0.01 for level in LEVELS)
-    calibration = Calibration("scale", needed=((0.4,),), held_out_coverage={"a": covered, "b": LEVELS})
+    calibration = Calibration(needed=((0.4,),), held_out_coverage={"a": covered, "b": LEVELS})
     write_weights(path, CONFIG, build_model(CONFIG).state_dict(), {}, calibration)
     assert read_weights(path).calibration == calibration
     assert load_calibrated(path)[1] == calibration

@@ -16,7 +16,7 @@ from freqlf.evaluation.metrics import DEFAULT_BORDER_PX
 from freqlf.evaluation.results import Results
 from freqlf.evaluation.tables import Row, Table, format_number, to_rich
 from freqlf.evaluation.uncertainty import coverage_curve, score_uncertainty, standardize
-from freqlf.weights.calibration import KINDS, LEVELS, Calibration, Values, calibration_error, write_calibration
+from freqlf.weights.calibration import LEVELS, Calibration, Values, calibration_error, write_calibration
 
 
 def run(
@@ -49,9 +49,7 @@ def run(
     calibration = fit_calibration(pixels)
     write_calibration(out, calibration)
     print_table(to_rich(list_scenes(pixels, calibration)))
-    tried = ", ".join(f"{kind} {calibration.ece_by_kind[kind]:.3f}" for kind in KINDS)
-    print(f"ECE within quarters of the pixels by certainty, scenes left out: {tried}")
-    print(f"wrote {out}: kind {calibration.kind}, fitted on {', '.join(calibration.scenes)}")
+    print(f"wrote {out}: fitted on {', '.join(calibration.scenes)}")
 
 
 def list_scenes(pixels: dict[str, Pixels], calibration: Calibration) -> Table:
@@ -83,7 +81,7 @@ def list_scenes(pixels: dict[str, Pixels], calibration: Calibration) -> Table:
         to_cells(rows),
         to_cells(summary),
         notes=(
-            "Left out: by a calibration that was chosen and fitted without the scene. A calibration widens or narrows "
+            "Left out: by a calibration that was fitted without the scene. A calibration widens or narrows "
             "intervals but never changes which of two is wider, so Spearman's correlation stays.",
         ),
     )

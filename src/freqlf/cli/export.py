@@ -15,7 +15,6 @@ from freqlf.threads import use_threads
 def run(
     out: Path,
     model: str | None = None,
-    onnx: bool = True,
     size: tuple[SidePx, SidePx] | None = None,
     views: Views = 9,
     opset: Annotated[int, Range(1, 100)] = 17,
@@ -33,15 +32,12 @@ def run(
     Args:
         out: The file to write, *.onnx.
         model: Packaged weights, a .safetensors or .pt file, or "slope", which needs no weights. See `freqlf models`.
-        onnx: Export to ONNX, the only format so far.
         size: Height and width of the images; any size by default.
         views: Views per line, odd. The paper's model takes the number that it was built for.
         opset: Version of ONNX's operators, 16 to 20.
         raw_intervals: Give the intervals as the network predicts them, without the calibration of its weights.
         threads: CPU threads; one per physical core by default.
     """
-    if not onnx:
-        raise FreqLFError("ONNX is the only format that models can be exported to: leave out --no-onnx")
     if out.suffix != ".onnx":
         raise FreqLFError(f"ONNX graphs are called *.onnx, not {out.name}")
     from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator

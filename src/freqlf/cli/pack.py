@@ -40,6 +40,6 @@ def run(
         print("its intervals are not calibrated; see `freqlf calibrate`")
     else:
         print(
-            f"its intervals are calibrated ({fitted.kind}) on {', '.join(fitted.scenes)}; "
+            f"its intervals are calibrated on {', '.join(fitted.scenes)}; "
             f"coverage ECE on scenes left out: {fitted.held_out_ece:.3f}"
         )

@@ -23,8 +23,8 @@ def run(
 ) -> None:
     """Score a model that was trained on crops of one size on whole scenes, by every reading of its Fourier weights.
 
-    index: weights belong to the modes of whatever field comes in. frequency: to waves of a length in pixels.
-    window: to windows of the crops' size. off: without the Fourier branch. On a crop, the first three are the same.
+    index: weights belong to the modes of whatever field comes in. frequency: to waves of a length in pixels. off:
+    without the Fourier branch. On a crop, the first two are the same.
 
     Args:
         model: A weight file (.safetensors), a checkpoint (.pt) or the name of packaged weights.

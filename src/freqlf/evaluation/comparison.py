@@ -142,7 +142,7 @@ def table_uncertainty(method: MethodEvaluation) -> Table:
     if left_out:
         headings.append("left out ECE")
         notes.append(
-            "Left out: of scenes that the calibration was fitted on, the ECE by one chosen and fitted without them, "
+            "Left out: of scenes that the calibration was fitted on, the ECE by one fitted without them, "
             "as recorded with the calibration. That is what to expect elsewhere."
         )
 

@@ -365,13 +365,11 @@ def _describe_origin(evaluation: EvaluationFolder) -> str:
 def _summarise_calibration(calibration: Calibration) -> dict[str, Any]:
     """Without its table of numbers, which is in the evaluation's JSON."""
     return {
-        "kind": calibration.kind,
         "fitted on": calibration.scenes,
         "coverage ECE of each, left out": {
             scene: calibration_error(np.array(covered)) for scene, covered in calibration.held_out_coverage.items()
         },
         "their mean": calibration.held_out_ece,
-        "kinds compared, by ECE in quarters": calibration.ece_by_kind,
     }
 
 

@@ -117,7 +117,7 @@ def export_graph(estimator: Estimator, views: int = 9, size: tuple[int, int] | N
         raise FreqLFError(f"the opset must be {OPSETS[0]} to {OPSETS[-1]}, not {opset}")
     maps = Maps(estimator).eval()
     smallest_px = smallest_side_px(maps)
-    traced = _choose_traced_size(maps, size, smallest_px)
+    traced = _choose_traced_size(size, smallest_px)
     stacks = read_stacks(make_light_field(views, traced, maps.model.lines), maps.model.lines)
     axes = dict.fromkeys(maps.model.lines, _AXES) | {name: {1: "height", 2: "width"} for name in maps.read.names}
     with TemporaryDirectory() as folder, _traceable(opset), warnings.catch_warnings():
@@ -179,13 +179,11 @@ def smallest_side_px(model: nn.Module) -> int:
     return max(sides)
 
 
-def _choose_traced_size(maps: Maps, size: tuple[int, int] | None, smallest_px: int) -> tuple[int, int]:
+def _choose_traced_size(size: tuple[int, int] | None, smallest_px: int) -> tuple[int, int]:
     if size is not None:
         if min(size) < 8:
             raise FreqLFError(f"--size needs a height and a width of at least 8 pixels, not {size[0]} x {size[1]}")
         return size
-    if any(isinstance(part, SpectralConv2d) and part.field == "window" for part in maps.modules()):
-        raise FreqLFError("a model with Fourier branches on windows can only be exported for one size: give --size")
     return max(_TRACED_SIZE[0], smallest_px + 1), max(_TRACED_SIZE[1], smallest_px + 17)
 
 
@@ -221,7 +219,7 @@ def _describe(
     if size is None:
         notes["smallest_side_px"] = str(smallest_px)
     if len(maps.read.names) > 1:
-        kind = "as predicted" if estimator.calibration is None else f"calibrated, {estimator.calibration.kind}"
+        kind = "as predicted" if estimator.calibration is None else "calibrated"
         notes["interval"] = f"lower_px to upper_px holds the true disparity with a chance of {INTERVAL} ({kind})"
     onnx.helper.set_model_props(model, notes)
     model = name_sizes(model)

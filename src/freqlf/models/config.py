@@ -59,7 +59,7 @@ class EpiConfig:
     modes: int = 16
     components: int = 5
     stream_channels: int = 64
-    field: Literal["index", "frequency", "window"] = "index"
+    field: Literal["index", "frequency"] = "index"
     reference_px: int | None = None
     switches: Switches = Switches()
     kind: Literal["epi"] = "epi"
@@ -154,7 +154,7 @@ class AlignedConfig:
     passes: tuple[PassConfig, ...] = (PassConfig(),)
     components: int = 5
     sweep: SweepConfig | None = None
-    field: Literal["index", "frequency", "window"] = "frequency"
+    field: Literal["index", "frequency"] = "frequency"
     reference_px: int | None = 128
     switches: Switches = Switches()
     kind: Literal["aligned"] = "aligned"

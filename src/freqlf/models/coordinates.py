@@ -12,11 +12,6 @@ def make_grid(height: int, width: int, like: Tensor) -> Tensor:
     return torch.stack(torch.meshgrid(x, y, indexing="xy"))
 
 
-def make_queries(height: int, width: int, like: Tensor) -> Tensor:
-    """The same as a list of queries, (1, H*W, 2), row by row."""
-    return make_grid(height, width, like).flatten(1).T.unsqueeze(0)
-
-
 def sample_at(field: Tensor, queries: Tensor) -> Tensor:
     """Bilinear samples (B, C, N) of a field (B, C, H, W) at queries (B, N, 2); outside, the nearest border value."""
     sampled = F.grid_sample(field, queries.unsqueeze(2), padding_mode="border", align_corners=True)

@@ -29,7 +29,7 @@ from freqlf.errors import FreqLFError
 from freqlf.models import anysize
 from freqlf.models.modes import Band, select_band, waves
 
-Field = Literal["index", "frequency", "window"]
+Field = Literal["index", "frequency"]
 
 
 def _in_full_precision(stage: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -53,10 +53,8 @@ class SpectralConv2d(nn.Module):
     - "frequency": the weights are a table over physical frequency, that of the modes of a field of
       `reference_px` = (height, width). Another field uses all of its modes inside the table's range with
       weights interpolated between the four nearest entries, so the layer is the same filter at any size.
-    - "window": the field is cut into windows of `reference_px` (its right and bottom repeated to fill the
-      last ones), each treated by itself.
 
-    All three are the same function on a field of `reference_px`.
+    Both are the same function on a field of `reference_px`.
 
     The weights are initialised so that E|w|^2 = gain^2 / C: a field made of retained modes leaves with
     `gain` times its root mean square, any other field with less.
@@ -74,8 +72,8 @@ class SpectralConv2d(nn.Module):
         super().__init__()
         if channels < 1 or min(modes) < 1:
             raise FreqLFError(f"a Fourier branch needs channels and modes of at least 1, not {channels}, {modes}")
-        if field not in ("index", "frequency", "window"):
-            raise FreqLFError(f"unknown field option {field!r}: choose index, frequency or window")
+        if field not in ("index", "frequency"):
+            raise FreqLFError(f"unknown field option {field!r}: choose index or frequency")
         if field != "index" and reference_px is None:
             raise FreqLFError(f"the field option {field!r} needs reference_px, the field size of the weights")
         if field == "frequency" and reference_px is not None:
@@ -102,14 +100,13 @@ class SpectralConv2d(nn.Module):
 
         With `onto`, of the shape of z, the result is added to it in place: a pass over the memory less.
         """
-        if onto is None or self._needs_windows(z) or onto.dtype != self.weight.dtype:
-            result = self._on_each_field(z, self._transform)
-            return result if onto is None else onto + result
-        return self._on_each_field(z, lambda field: self._transform(field, onto))
+        if onto is None or onto.dtype == self.weight.dtype:
+            return self._on_field(z, lambda field: self._transform(field, onto))
+        return onto + self._on_field(z, self._transform)
 
     def forward_fft(self, z: Tensor) -> Tensor:
         """The same by full FFTs: the reference for tests and timings."""
-        return self._on_each_field(z, self._transform_by_fft)
+        return self._on_field(z, self._transform_by_fft)
 
     @_in_full_precision
     def analyse(self, z: Tensor, y0: int, x0: int, height: int, width: int) -> Tensor:
@@ -208,19 +205,12 @@ class SpectralConv2d(nn.Module):
             select_band(0, k2 - 1, width, reference_width),
         )
 
-    def _on_each_field(self, z: Tensor, transform: Callable[[Tensor], Tensor]) -> Tensor:
-        """Apply `transform` to the whole field or to its windows, in full precision whatever autocast says."""
+    def _on_field(self, z: Tensor, transform: Callable[[Tensor], Tensor]) -> Tensor:
+        """Apply `transform` to a field in full precision, whatever autocast says."""
         if z.ndim != 4 or z.shape[1] != self.channels:
             raise FreqLFError(f"the Fourier branch expects (B, {self.channels}, H, W), not {tuple(z.shape)}")
         with torch.autocast(z.device.type, enabled=False):
-            z = z.to(self.weight.dtype)
-            if self._needs_windows(z):
-                assert self.reference_px is not None
-                return _on_windows(z, self.reference_px, transform)
-            return transform(z)
-
-    def _needs_windows(self, z: Tensor) -> bool:
-        return self.field == "window" and tuple(z.shape[-2:]) != self.reference_px
+            return transform(z.to(self.weight.dtype))
 
     def _transform(self, z: Tensor, onto: Tensor | None = None) -> Tensor:
         if torch.jit.is_tracing():
@@ -259,17 +249,3 @@ def _multiply(coefficients: Tensor, weight: Tensor) -> Tensor:
     real = with_real[:, :, 0] - with_imaginary[:, :, 1]
     imaginary = with_real[:, :, 1] + with_imaginary[:, :, 0]
     return torch.stack((real, imaginary))
-
-
-def _on_windows(z: Tensor, window_px: tuple[int, int], transform: Callable[[Tensor], Tensor]) -> Tensor:
-    """Cut z into windows, `transform` them as a batch, and put them together again."""
-    batch, channels, height, width = z.shape
-    h, w = window_px
-    # Channels last throughout, the format of the networks: rows of pixels move as they lie in memory.
-    padded = F.pad(z, (0, -width % w, 0, -height % h), mode="replicate").permute(0, 2, 3, 1)
-    grid = padded.unflatten(2, (-1, w)).unflatten(1, (-1, h)).transpose(2, 3)  # B, rows, columns, h, w, C
-    rows, columns = grid.shape[1:3]
-    done = transform(grid.reshape(-1, h, w, channels).permute(0, 3, 1, 2)).permute(0, 2, 3, 1)
-    grid = done.reshape(batch, rows, columns, h, w, channels).transpose(2, 3)
-    whole = grid.reshape(batch, rows * h, columns * w, channels)[:, :height, :width].permute(0, 3, 1, 2)
-    return whole.contiguous(memory_format=torch.channels_last if is_channels_last(z) else torch.contiguous_format)

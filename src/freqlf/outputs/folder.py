@@ -196,8 +196,7 @@ def _describe_interval(calibration: Calibration | None) -> dict[str, Any]:
     """Its level, and whether it can be trusted to hold as often; the table behind it stays with the weights."""
     record: dict[str, Any] = {"level": INTERVAL, "calibrated": calibration is not None}
     if calibration is not None:
-        held_out = {"fitted_on": list(calibration.scenes), "held_out_ece": calibration.held_out_ece}
-        record["calibration"] = {"kind": calibration.kind, **held_out}
+        record["calibration"] = {"fitted_on": list(calibration.scenes), "held_out_ece": calibration.held_out_ece}
     return record
 
 

@@ -20,7 +20,7 @@ from freqlf.studies.headings import ESTIMATES, METRICS
 from freqlf.training.distributed import Processes
 from freqlf.training.validation import Validation, validate
 
-FIELDS: tuple[Field, ...] = ("index", "frequency", "window")
+FIELDS: tuple[Field, ...] = ("index", "frequency")
 OFF = "off"  # without the Fourier branch: what it is worth at all
 
 

@@ -8,7 +8,7 @@ never changes the disparity. `freqlf.evaluation.calibration` fits it.
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,6 @@ from freqlf.io.intake import read_json
 from freqlf.io.schema import convert
 
 Values = NDArray[np.float64]
-Kind = Literal["none", "scale", "levels", "deviations"]
-KINDS: tuple[Kind, ...] = ("none", "scale", "levels", "deviations")
 LEVELS = tuple(round(0.05 * step, 2) for step in range(1, 20))  # 5 %, 10 %, ... 95 %
 
 
@@ -52,27 +50,19 @@ class Calibration:
     (logarithms along the deviation, straight lines from 0 along the level) and beyond the ends they stay proportional.
 
     Attributes:
-        kind: "none" leaves intervals alone; "scale" multiplies every deviation by one number; "levels" has a multiple
-            of its own for every level; "deviations" has one for every level and deviation.
         predicted_px: (K,), increasing.
         gaussian: (L,), increasing.
         needed: (K, L), increasing along the level; the width, predicted_px * needed, along the deviation too.
-        ece_by_kind: what the choice was made by: the mean coverage ECE within quarters of a scene's pixels, from the
-            most certain to the least, on scenes left out of the fit.
         held_out_coverage: for each scene that it was fitted on, the coverage at `LEVELS` by a calibration that did not
-            know the scene, not even to choose its kind.
+            know the scene.
     """
 
-    kind: Kind = "none"
     predicted_px: tuple[float, ...] = (1.0,)
     gaussian: tuple[float, ...] = (1.0,)
     needed: tuple[tuple[float, ...], ...] = ((1.0,),)
-    ece_by_kind: dict[str, float] = field(default_factory=dict)
     held_out_coverage: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise FreqLFError(f"a calibration is one of {', '.join(KINDS)}, not {self.kind!r}")
         shape = (len(self.predicted_px), len(self.gaussian))
         if 0 in shape or [len(row) for row in self.needed] != [shape[1]] * shape[0]:
             raise FreqLFError("a calibration needs knots, and a `needed` for each of `predicted_px` and `gaussian`")
@@ -151,13 +141,19 @@ def describe_calibration(calibration: Calibration) -> dict[str, Any]:
     return asdict(calibration)
 
 
+# Files of version 0.1 say which of several kinds of table theirs is; all are read the same way.
+_RETIRED = {"kind", "ece_by_kind"}
+
+
 def parse_calibration(content: Any, source: str) -> Calibration:
     """The inverse of `describe_calibration`; `source` says in errors where the content comes from."""
-    known = content if isinstance(content, dict) else {}
+    known = (
+        {name: value for name, value in content.items() if name not in _RETIRED} if isinstance(content, dict) else {}
+    )
     missing = [name for name in Calibration.__dataclass_fields__ if name not in known]
     if missing:
         raise FreqLFError(f"{source} is not a calibration: it has no {missing[0]}")
-    calibration: Calibration = convert(content, Calibration, source)
+    calibration: Calibration = convert(known, Calibration, source)
     return calibration
 
 

@@ -11,12 +11,10 @@ class CalibrationSummary:
     """What is known of the calibration inside a weight file.
 
     Attributes:
-        kind: see `freqlf.evaluation.calibration.Calibration`.
         scenes: those that it was fitted on.
         held_out_ece: the mean coverage ECE on scenes that a fit did not know.
     """
 
-    kind: str
     scenes: tuple[str, ...]
     held_out_ece: float
 
@@ -80,7 +78,7 @@ WEIGHTS: dict[str, Weights] = {
             "sideboard": (0.849, 6.96),
             "mean": (1.318, 6.16),
         },
-        calibration=CalibrationSummary("deviations", ("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.015),
+        calibration=CalibrationSummary(("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.015),
         licence="CC BY-NC-SA 4.0",
     ),
     "freqlf-small": Weights(
@@ -105,7 +103,7 @@ WEIGHTS: dict[str, Weights] = {
             "sideboard": (1.12, 7.91),
             "mean": (1.672, 6.8),
         },
-        calibration=CalibrationSummary("deviations", ("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.027),
+        calibration=CalibrationSummary(("boxes", "cotton", "dino", "sideboard"), held_out_ece=0.027),
         licence="CC BY-NC-SA 4.0",
     ),
     "freqlf-plus-small-synthetic": Weights(
@@ -128,7 +126,6 @@ WEIGHTS: dict[str, Weights] = {
             "mean": (2.714, 10.45),
         },
         calibration=CalibrationSummary(
-            "deviations",
             (
                 "synth_005000",
                 "synth_005001",
