@@ -4,16 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import freqlf
 from freqlf.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[1]
 FILES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 PAGES = {path: path.read_text(encoding="utf-8") for path in FILES}
 PYTHON = PAGES[ROOT / "docs" / "python.md"]
-
-
-needs_api = pytest.mark.skipif("estimate" not in dir(freqlf), reason="the interface of the package is not there yet")
 
 
 def find_examples(page: str) -> list[str]:
@@ -32,7 +28,6 @@ def test_links_lead_to_files(page: Path) -> None:
         assert "://" in target or (page.parent / target).exists(), target
 
 
-@needs_api
 def test_every_module_and_name_of_the_api_table_exists() -> None:
     rows = re.findall(r"^\| ((?:`freqlf[\w.]*`(?:, )?)+) \| (.*) \|$", PYTHON, flags=re.MULTILINE)
     assert len(rows) >= 8
@@ -42,7 +37,6 @@ def test_every_module_and_name_of_the_api_table_exists() -> None:
             assert any(hasattr(module, name) for module in loaded), f"{modules} has no {name}"
 
 
-@needs_api
 def test_the_readmes_lines_of_python_run(render_plane, tmp_path, monkeypatch) -> None:
     (example,) = find_examples(PAGES[ROOT / "README.md"])
     monkeypatch.chdir(tmp_path)
@@ -53,7 +47,6 @@ def test_the_readmes_lines_of_python_run(render_plane, tmp_path, monkeypatch) ->
     assert (tmp_path / "result" / "disparity.pfm").exists()
 
 
-@needs_api
 def test_the_first_example_runs(render_plane) -> None:
     example, _ = find_examples(PYTHON)
     names = {"array": render_plane(0.4)}
@@ -61,7 +54,6 @@ def test_the_first_example_runs(render_plane) -> None:
     assert names["result"].disparity_px.shape == (32, 40)
 
 
-@needs_api
 @pytest.mark.hci
 def test_the_longer_example_runs(hci_root) -> None:
     _, example = find_examples(PYTHON)

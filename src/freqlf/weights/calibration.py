@@ -147,9 +147,8 @@ _RETIRED = {"kind", "ece_by_kind"}
 
 def parse_calibration(content: Any, source: str) -> Calibration:
     """The inverse of `describe_calibration`; `source` says in errors where the content comes from."""
-    known = (
-        {name: value for name, value in content.items() if name not in _RETIRED} if isinstance(content, dict) else {}
-    )
+    entries = content.items() if isinstance(content, dict) else ()
+    known = {name: value for name, value in entries if name not in _RETIRED}
     missing = [name for name in Calibration.__dataclass_fields__ if name not in known]
     if missing:
         raise FreqLFError(f"{source} is not a calibration: it has no {missing[0]}")
