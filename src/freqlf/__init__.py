@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from freqlf.lightfield import LightField
     from freqlf.outputs.estimate import Estimate
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["Estimate", "FreqLFError", "LightField", "estimate", "load_estimator", "open_light_field"]
 
 # Imported when first asked for: torch takes seconds.
