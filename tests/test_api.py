@@ -93,6 +93,10 @@ class CountingViews:
     def name(self, u: int, v: int) -> str:
         return f"view ({u}, {v})"
 
+    def size(self, u: int, v: int) -> tuple[int, int]:
+        height, width = self.array.shape[2:4]
+        return height, width
+
     def read(self, u: int, v: int) -> NDArray[np.float32]:
         self.reads[u, v] += 1
         return self.array[u, v].astype(np.float32) / np.float32(255)
@@ -175,7 +179,7 @@ def test_poor_light_fields_are_warned_of(array: Array) -> None:
         (np.zeros((3, 3, 8, 8), np.int64), {}, "pixels of type int64"),
         (np.zeros((3, 3, 8, 8)), {"sheer": 1}, "unknown option 'sheer': choose memory, .* shear"),
         (np.zeros((3, 3, 8, 8)), {"shear": "much"}, "shear takes a number"),
-        (np.zeros((3, 3, 8, 8)), {"views": 2}, "views must be odd"),
+        (np.zeros((3, 3, 8, 8)), {"views": 4}, "views must be odd"),
         (np.zeros((3, 3, 8, 8)), {"model": "nobody"}, "unknown model 'nobody'"),
         (np.zeros((3, 3, 8, 8)), {"device": "tpu"}, "unknown device 'tpu'"),
     ],

@@ -194,7 +194,7 @@ def test_places_that_cannot_be_written_are_one_line(tmp_path, field, certain):
     assert names(folder) == set()
     with pytest.raises(FreqLFError, match="cannot write"):
         write_estimate(tmp_path / "file" / "out", certain, field)
-    with pytest.raises(FreqLFError, match="already exists"):
+    with pytest.raises(FreqLFError, match="is a file; choose another place"):
         write_estimate(tmp_path / "file", certain, field, overwrite=True)
 
 
