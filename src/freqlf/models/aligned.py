@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from freqlf.lightfield import LightField
 from freqlf.models.base import DisparityModel, Reader
+from freqlf.models.config import EPI_LINES
 from freqlf.models.decoder import Decoder
 from freqlf.models.epi import SqueezeExcitation
 from freqlf.models.evidence import (
@@ -34,7 +35,6 @@ from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.streaming import read_field, update_field
 from freqlf.models.tiles import WHOLE, Tile, Tiling
 from freqlf.models.views import read_half_lines
-from freqlf.models.volume import Finding, SweepPass
 
 # Components within this distance of the heaviest one are the same surface.
 SURFACE_RADIUS_PX = 0.3
@@ -125,6 +125,19 @@ class HalfLineEncoder(nn.Module):
         return pixels.flatten(3).permute(0, 3, 1, 2)
 
 
+class Briefing(NamedTuple):
+    """What a pass is told about every pixel.
+
+    hypotheses_px: (B, N, H, W), the first is the estimate, see `surround`.
+    knowledge: (B, channels, H, W), features of a sweep; None without one.
+    prior: (B, N, H, W), log densities that the sweep gives the hypotheses; None likewise.
+    """
+
+    hypotheses_px: Tensor
+    knowledge: Tensor | None = None
+    prior: Tensor | None = None
+
+
 class RefinementPass(nn.Module):
     """Evidence about hypotheses in, a mixture anchored at them out."""
 
@@ -138,7 +151,7 @@ class RefinementPass(nn.Module):
         relative_px: Sequence[float],
         knowledge_channels: int = 0,
     ) -> None:
-        """knowledge_channels: of what a sweep knows, see `Finding`; 0 if there is none."""
+        """knowledge_channels: of what a sweep knows, see `Briefing`; 0 if there is none."""
         super().__init__()
         self.encoder = encoder
         self.recall: nn.Conv2d | None = None
@@ -150,102 +163,64 @@ class RefinementPass(nn.Module):
         self.decoder = decoder
         self.windows_px, self.relative_px = tuple(windows_px), tuple(relative_px)
 
-    def forward(
-        self,
-        half_lines: HalfLines,
-        estimate_px: Tensor,
-        alternative_px: Tensor,
-        finding: Finding | None = None,
-        queries: Tensor | None = None,
-    ) -> Mixture:
-        """Refine the estimate (B, 1, H, W); its surroundings and the alternative are the other hypotheses."""
-        hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
-        prior = self._rate(finding, hypotheses_px)
-        field = self.encode(half_lines, hypotheses_px, finding, prior)
-        anchors_px, prior = self._choose_anchors(hypotheses_px, prior)
+    def forward(self, half_lines: HalfLines, briefing: Briefing, queries: Tensor | None = None) -> Mixture:
+        """Refine what the briefing says about every pixel; the mixture is asked at every pixel or at `queries`."""
+        field = self.encode(half_lines, briefing)
+        anchors_px, prior = self._choose_anchors(briefing)
         return self.decoder(gelu_of(field), queries, anchors=anchors_px, prior=prior)
 
     def stream(
-        self,
-        half_lines: HalfLines,
-        estimate_px: Tensor,
-        alternative_px: Tensor,
-        finding: Finding | None,
-        read: Reader,
-        tiling: Tiling,
-        stage: str = "pass",
+        self, half_lines: HalfLines, briefing: Briefing, read: Reader, tiling: Tiling, stage: str = "pass"
     ) -> Tensor:
         """The maps that `read` takes from the same mixture."""
-        hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
-        prior = self._rate(finding, hypotheses_px)
-        field = self.encode(half_lines, hypotheses_px, finding, prior, tiling, stage)
-        anchors_px, prior = self._choose_anchors(hypotheses_px, prior)
+        field = self.encode(half_lines, briefing, tiling, stage)
+        anchors_px, prior = self._choose_anchors(briefing)
         return read_field(self.decoder, field, read, tiling, f"{stage}, mixture", anchors_px, prior, gelu_of)
 
-    def encode(
-        self,
-        half_lines: HalfLines,
-        hypotheses_px: Tensor,
-        finding: Finding | None = None,
-        prior: Tensor | None = None,
-        tiling: Tiling = WHOLE,
-        stage: str = "pass",
-    ) -> Tensor:
+    def encode(self, half_lines: HalfLines, briefing: Briefing, tiling: Tiling = WHOLE, stage: str = "pass") -> Tensor:
         """The latent field (B, channels, H, W)."""
-        field = self.encoder(half_lines, hypotheses_px, self.relative_px, tiling, f"{stage}, evidence")
-        if self.recall is not None and finding is not None and prior is not None:
-            field = field + self.recall(torch.cat((finding.knowledge, 0.5 * prior), dim=1))
+        field = self.encoder(half_lines, briefing.hypotheses_px, self.relative_px, tiling, f"{stage}, evidence")
+        field = self._recall(field, briefing, tiling, stage)
         return update_field(self.layers, field, tiling, f"{stage}, layer")
 
-    def _rate(self, finding: Finding | None, hypotheses_px: Tensor) -> Tensor | None:
-        """What the sweep thinks of the hypotheses, if this pass asks it."""
-        return None if self.recall is None or finding is None else rate_hypotheses(finding.mixture, hypotheses_px)
+    def _recall(self, field: Tensor, briefing: Briefing, tiling: Tiling, stage: str) -> Tensor:
+        """Add what a sweep knows to the field."""
+        recall, knowledge, prior = self.recall, briefing.knowledge, briefing.prior
+        if recall is None or knowledge is None or prior is None:
+            return field
 
-    def _choose_anchors(self, hypotheses_px: Tensor, prior: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        def add(tile: Tile) -> Tensor:
+            return tile.of(field) + recall(torch.cat((tile.of(knowledge), 0.5 * tile.of(prior)), dim=1))
+
+        return tiling.fill(*field.shape[-2:], f"{stage}, recall", add, onto=field)
+
+    def _choose_anchors(self, briefing: Briefing) -> tuple[Tensor, Tensor | None]:
         """The estimate comes first, so that a decoder of fewer components starts from it."""
         K = self.decoder.components
-        return hypotheses_px[:, :K], None if prior is None else prior[:, :K]
-
-
-@torch.no_grad()
-def rate_hypotheses(mixture: Mixture, hypotheses_px: Tensor) -> Tensor:
-    """Log densities of a mixture at hypotheses (B, N, H, W), within limits: improbable is not impossible."""
-    return torch.stack([mixture.log_prob(one) for one in hypotheses_px.unbind(dim=1)], dim=1).clamp_(-4, 4)
+        return briefing.hypotheses_px[:, :K], None if briefing.prior is None else briefing.prior[:, :K]
 
 
 class AlignedFreqLF(DisparityModel[HalfLines]):
     """The compact FreqLF, or FreqLF+ if its passes evaluate relative costs and its lines include diagonals."""
 
-    def __init__(
-        self,
-        lines: Sequence[str],
-        passes: Sequence[RefinementPass],
-        slope: SlopeOptions,
-        sweep: SweepPass | None = None,
-    ) -> None:
+    def __init__(self, lines: Sequence[str], passes: Sequence[RefinementPass], slope: SlopeOptions) -> None:
         super().__init__()
         self.lines = tuple(lines)
-        self.sweep = sweep
         self.passes = nn.ModuleList(passes)
         self.slope = slope
-        # The slope field does without the diagonals: they cost twice as much and do not make it better.
-        self.slope_lines = tuple(line for line in self.lines if line in ("horizontal", "vertical")) or self.lines
+        self.slope_lines = choose_slope_lines(self.lines)
 
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
-        """The mixtures of the sweep, if there is one, and of all passes; only the last one is asked at `queries`."""
+        """The mixtures of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
         estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
         *first, last = self.passes
         mixtures: list[Mixture] = []
-        finding: Finding | None = None
-        if self.sweep is not None:
-            finding = self.sweep(half_lines, estimate_px)
-            mixtures.append(finding.mixture)
-            estimate_px, alternative_px = split_surfaces(finding.mixture)
         for refine in first:
-            mixtures.append(refine(half_lines, estimate_px, alternative_px, finding))
+            mixtures.append(refine(half_lines, Briefing(surround(estimate_px, alternative_px, refine.windows_px))))
             estimate_px, alternative_px = split_surfaces(mixtures[-1])
-        return [*mixtures, last(half_lines, estimate_px, alternative_px, finding, queries)]
+        briefing = Briefing(surround(estimate_px, alternative_px, last.windows_px))
+        return [*mixtures, last(half_lines, briefing, queries)]
 
     def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
         """All lines, packed by half-lines."""
@@ -257,16 +232,13 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         tiling.report("slope", 0, 1)
         estimate_px, alternative_px = estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px)
         tiling.report("slope", 1, 1)
-        finding: Finding | None = None
-        if self.sweep is not None:  # in one piece, whatever the tiling
-            finding = self.sweep(views, estimate_px)
-            estimate_px, alternative_px = split_surfaces(finding.mixture)
         maps = estimate_px
         for number, refine in enumerate(self.passes, start=1):
             assert isinstance(refine, RefinementPass)
             is_last = number == len(self.passes)
             reader = read if is_last else _read_surfaces
-            maps = refine.stream(views, estimate_px, alternative_px, finding, reader, tiling, f"pass {number}")
+            briefing = Briefing(surround(estimate_px, alternative_px, refine.windows_px))
+            maps = refine.stream(views, briefing, reader, tiling, f"pass {number}")
             if not is_last:
                 estimate_px, alternative_px = maps.split(1, dim=1)
         return maps
@@ -284,6 +256,11 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
             tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest),
             margin_px=EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders),
         )
+
+
+def choose_slope_lines(lines: Sequence[str]) -> tuple[str, ...]:
+    """Those that the slope field is found on: the diagonals cost twice as much and do not make it better."""
+    return tuple(line for line in lines if line in EPI_LINES) or tuple(lines)
 
 
 def _read_surfaces(mixture: Mixture) -> Tensor:

@@ -12,6 +12,7 @@ from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.paper import FreqLF, build_paper_model
 from freqlf.models.slope import SlopeOptions
+from freqlf.models.swept import SweptFreqLF
 from freqlf.models.volume import SweepPass
 
 
@@ -35,13 +36,15 @@ def _build_epi(config: EpiConfig) -> FreqLF:
     )
 
 
-def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
-    sweep = None if config.sweep is None else SweepPass(2 * len(config.lines), **asdict(config.sweep))
-    passes = [_build_pass(config, one, 0 if sweep is None else sweep.knowledge_channels) for one in config.passes]
-    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep)
+def _build_aligned(config: AlignedConfig) -> AlignedFreqLF | SweptFreqLF:
+    if config.sweep is None:
+        return AlignedFreqLF(config.lines, [_build_pass(config, one) for one in config.passes], SlopeOptions())
+    sweep = SweepPass(2 * len(config.lines), **asdict(config.sweep))
+    refine = _build_pass(config, config.passes[0], sweep.knowledge_channels)
+    return SweptFreqLF(config.lines, sweep, refine, SlopeOptions())
 
 
-def _build_pass(config: AlignedConfig, one: PassConfig, knowledge_channels: int) -> RefinementPass:
+def _build_pass(config: AlignedConfig, one: PassConfig, knowledge_channels: int = 0) -> RefinementPass:
     switches = config.switches
     counts = count_evidence(len(config.lines), one.windows_px, one.relative_px)
     encoder = HalfLineEncoder(

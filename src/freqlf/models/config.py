@@ -166,6 +166,8 @@ class AlignedConfig:
             raise FreqLFError(f"lines must be some of {', '.join(STAR_LINES)}, not {self.lines}")
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
+        if self.sweep is not None and len(self.passes) > 1:
+            raise FreqLFError(f"a plane sweep is followed by one pass, not by {len(self.passes)}")
 
     @property
     def enumerates_disparities(self) -> bool:
@@ -199,6 +201,13 @@ PRESETS: dict[str, ModelConfig] = {
             PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),
         ),
         components=7,
+    ),
+    # The default: a plane sweep decides between surfaces, one pass at full resolution makes the result sharp.
+    "freqlf-plus-sweep": AlignedConfig(
+        lines=STAR_LINES,
+        passes=(PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),),
+        components=7,
+        sweep=SweepConfig(),
     ),
 }
 

@@ -32,16 +32,18 @@ class Footprint:
         image_bytes: of latent field and maps, per pixel of the image.
         tile_bytes: of intermediate results, per pixel of a tile and of the margin around it.
         margin_px: width of that margin.
+        fixed_bytes: of what limits itself, whatever the tiles.
     """
 
     view_bytes: int
     image_bytes: int
     tile_bytes: int
     margin_px: int
+    fixed_bytes: int = 0
 
     def total_bytes(self, height: int, width: int, tile_px: int) -> int:
         """For an image that is computed in tiles, its views packed already."""
-        held = self.image_bytes * height * width + self._bytes_of_tile(height, width, tile_px)
+        held = self.image_bytes * height * width + max(self._bytes_of_tile(height, width, tile_px), self.fixed_bytes)
         return int(_BUFFER_BYTES + _FRAGMENTATION * held)
 
     def _bytes_of_tile(self, height: int, width: int, tile_px: int) -> int:

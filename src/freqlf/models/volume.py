@@ -23,6 +23,9 @@ from freqlf.models.sweep import MEASUREMENTS, Planes, normalise_contrast, place_
 COARSEST_CELL_PX = 8
 _CELL_PX = 2  # of the finest volume
 
+_PLANES_AT_ONCE = 4
+_VOLUMES_HELD = 5  # of the finest level at a time: one that is kept, inputs and outputs of a layer, and a copy
+
 _COLOURS, _GRADIENTS = 3, 2
 _FACTS = 4  # about the mixture, in `Finding.knowledge`
 
@@ -166,25 +169,37 @@ class SweepPass(nn.Module):
         mixture = self._read_mixture(volume, planes, H, W)
         return Finding(mixture, self._gather_knowledge(F.relu(volume), mixture))
 
+    @property
+    def bytes_per_plane(self) -> int:
+        """Memory that `decide` takes without gradients, per pixel and plane: measurements, then a few fine volumes."""
+        measurements = self.read.in_features // _CELL_PX**2
+        return 4 * (measurements + _VOLUMES_HELD * self.mix.out_features // _CELL_PX**2)
+
     @torch.no_grad()
     def _measure(self, half_lines: HalfLines, normalised: HalfLines, planes: Planes) -> tuple[Tensor, Tensor]:
-        """The inputs of the volume (B, 4 * measurements, D, h, w) and of the image's features (B, channels, h, w)."""
+        """Measurements (B, D, measurements, H, W) and what the image's features are made of (B, channels, h, w)."""
         centre = half_lines.centre
         gradients = [spatial_gradient(centre, axis).abs().mean(dim=1, keepdim=True) for axis in ((0, 1), (1, 0))]
         texture = 0.5 * torch.log(torch.cat(gradients, dim=1) + 0.003) + 2
-        costs = sweep_planes(half_lines, normalised, planes)  # B, D, measurements, H, W
+        costs = sweep_planes(half_lines, normalised, planes)
         mean = costs.mean(dim=1)
         costs.sub_(mean.unsqueeze(1)).mul_(2)  # which plane costs less than others is what matters
         costs, mean, texture, centre = (_pad_to_cells(part) for part in (costs, mean, texture, centre - 0.5))
-        image = torch.cat(
-            (F.pixel_unshuffle(centre, _CELL_PX), *(F.avg_pool2d(m, _CELL_PX) for m in (mean, texture))), 1
-        )
-        cells = F.pixel_unshuffle(costs, _CELL_PX).transpose(1, 2).contiguous(memory_format=torch.channels_last_3d)
-        return cells, image.contiguous(memory_format=torch.channels_last)
+        averages = [F.avg_pool2d(part, _CELL_PX) for part in (mean, texture)]
+        image = torch.cat((F.pixel_unshuffle(centre, _CELL_PX), *averages), dim=1)
+        return costs, image.contiguous(memory_format=torch.channels_last)
 
     def _look(self, half_lines: HalfLines, normalised: HalfLines, planes: Planes) -> tuple[Tensor, list[Tensor]]:
-        cells, image = self._measure(half_lines, normalised, planes)
-        return self.mix(F.relu(self.read(cells))), self.context(image)
+        """The volume (B, fine, D, h, w) and the image's features, fine to coarse."""
+        costs, image = self._measure(half_lines, normalised, planes)
+        # A few planes at a time, for their cells have the most channels of all.
+        volume = torch.cat([self._enter(part) for part in costs.split(_PLANES_AT_ONCE, dim=1)], dim=1)
+        return volume.permute(0, 4, 1, 2, 3), self.context(image)
+
+    def _enter(self, costs: Tensor) -> Tensor:
+        """Measurements (B, D, measurements, H, W) to cells (B, D, h, w, fine)."""
+        cells = F.pixel_unshuffle(costs, _CELL_PX).permute(0, 1, 3, 4, 2)
+        return F.linear(F.relu(F.linear(cells, self.read.weight, self.read.bias)), self.mix.weight, self.mix.bias)
 
     def _update(self, volume: Tensor, levels: list[Tensor]) -> Tensor:
         """The hourglass: (B, fine, D, h, w) to the same."""
