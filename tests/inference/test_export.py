@@ -90,7 +90,12 @@ def test_another_model_does_not_pass(aligned: Graph) -> None:
         check_graph(aligned, make_estimator("freqlf-small", seed=1))
 
 
-@pytest.mark.parametrize("preset", [name for name in PRESETS if name != "freqlf-small"])
+def test_a_plane_sweep_has_no_graph() -> None:
+    with pytest.raises(FreqLFError, match="sweeps as many planes as a scene needs"):
+        export_graph(make_estimator("freqlf-plus-sweep"), views=3)
+
+
+@pytest.mark.parametrize("preset", ["freqlf", "freqlf-plus", "freqlf-plus-small"])
 def test_every_preset_at_any_size_with_calibrated_intervals(preset: str) -> None:
     estimator = make_estimator(preset, calibration=CALIBRATION)
     for one in check_graph(export_graph(estimator, views=3, opset=20), estimator):

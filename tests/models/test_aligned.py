@@ -9,7 +9,7 @@ from freqlf.models.build import build_model
 from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig, without
 from freqlf.models.mixture import Mixture
 
-ALIGNED = [name for name, config in PRESETS.items() if isinstance(config, AlignedConfig)]
+ALIGNED = [name for name, config in PRESETS.items() if isinstance(config, AlignedConfig) and config.sweep is None]
 TINY = AlignedConfig(
     lines=STAR_LINES,
     passes=(

@@ -31,5 +31,5 @@ def test_reach_of_the_presets(name: str) -> None:
     if config.kind == "epi":
         expected = 1 + (6 + 2 + 2) + 2 * config.layers  # the EPI streams' 7-, 3- and 3-pixel kernels
     else:
-        expected = 1 + sum(2 + 2 * one.layers for one in config.passes)
+        expected = 1 + sum(2 + 2 * one.layers for one in config.passes) + (2 * 64 if config.sweep else 0)
     assert measure_local_reach_px(build_model(config)) == expected

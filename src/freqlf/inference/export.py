@@ -115,6 +115,11 @@ def export_graph(estimator: Estimator, views: int = 9, size: tuple[int, int] | N
     require_onnx()
     if opset not in OPSETS:
         raise FreqLFError(f"the opset must be {OPSETS[0]} to {OPSETS[-1]}, not {opset}")
+    if not estimator.model.is_traceable:
+        raise FreqLFError(
+            f"{estimator.name} sweeps as many planes as a scene needs, which a graph cannot; "
+            "export another model, such as freqlf-plus-small"
+        )
     maps = Maps(estimator).eval()
     smallest_px = smallest_side_px(maps)
     traced = _choose_traced_size(size, smallest_px)

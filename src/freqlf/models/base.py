@@ -23,10 +23,12 @@ class DisparityModel(nn.Module, ABC, Generic[Views]):
     Attributes:
         lines: the lines of views that it needs, keys of `freqlf.lightfield.LINES`.
         is_probabilistic: whether its mixtures say how sure it is; else their means are all it knows.
+        is_traceable: whether its operations are the same for all light fields of a size, so that a graph can hold them.
     """
 
     lines: tuple[str, ...]
     is_probabilistic = True
+    is_traceable = True
 
     def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:
         """The mixture of the last pass at every pixel, or at `queries` (B, N, 2) = (x, y) in [-1, 1].

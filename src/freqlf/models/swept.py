@@ -29,6 +29,8 @@ _SWEEP_BYTES = 600_000_000
 class SweptFreqLF(DisparityModel[HalfLines]):
     """Slope field, plane sweep, refinement pass."""
 
+    is_traceable = False  # how many planes there are depends on the scene
+
     def __init__(self, lines: tuple[str, ...], sweep: SweepPass, refine: RefinementPass, slope: SlopeOptions) -> None:
         super().__init__()
         self.lines = lines
