@@ -163,6 +163,10 @@ class RefinementPass(nn.Module):
         self.decoder = decoder
         self.windows_px, self.relative_px = tuple(windows_px), tuple(relative_px)
 
+    def brief(self, estimate_px: Tensor, alternative_px: Tensor) -> Briefing:
+        """The estimate (B, 1, H, W), the surfaces around it and the alternative, without anybody's opinion of them."""
+        return Briefing(surround(estimate_px, alternative_px, self.windows_px))
+
     def forward(self, half_lines: HalfLines, briefing: Briefing, queries: Tensor | None = None) -> Mixture:
         """Refine what the briefing says about every pixel; the mixture is asked at every pixel or at `queries`."""
         field = self.encode(half_lines, briefing)
@@ -192,7 +196,8 @@ class RefinementPass(nn.Module):
         def add(tile: Tile) -> Tensor:
             return tile.of(field) + recall(torch.cat((tile.of(knowledge), 0.5 * tile.of(prior)), dim=1))
 
-        return tiling.fill(*field.shape[-2:], f"{stage}, recall", add, onto=field)
+        H, W = field.shape[-2:]
+        return tiling.fill(H, W, f"{stage}, recall", add, onto=field)
 
     def _choose_anchors(self, briefing: Briefing) -> tuple[Tensor, Tensor | None]:
         """The estimate comes first, so that a decoder of fewer components starts from it."""
@@ -214,13 +219,12 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         """The mixtures of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
         estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
-        *first, last = self.passes
+        *first, last = (one for one in self.passes if isinstance(one, RefinementPass))
         mixtures: list[Mixture] = []
         for refine in first:
-            mixtures.append(refine(half_lines, Briefing(surround(estimate_px, alternative_px, refine.windows_px))))
+            mixtures.append(refine(half_lines, refine.brief(estimate_px, alternative_px)))
             estimate_px, alternative_px = split_surfaces(mixtures[-1])
-        briefing = Briefing(surround(estimate_px, alternative_px, last.windows_px))
-        return [*mixtures, last(half_lines, briefing, queries)]
+        return [*mixtures, last(half_lines, last.brief(estimate_px, alternative_px), queries)]
 
     def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
         """All lines, packed by half-lines."""
@@ -237,7 +241,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
             assert isinstance(refine, RefinementPass)
             is_last = number == len(self.passes)
             reader = read if is_last else _read_surfaces
-            briefing = Briefing(surround(estimate_px, alternative_px, refine.windows_px))
+            briefing = refine.brief(estimate_px, alternative_px)
             maps = refine.stream(views, briefing, reader, tiling, f"pass {number}")
             if not is_last:
                 estimate_px, alternative_px = maps.split(1, dim=1)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from freqlf.lightfield import LightField
 from freqlf.models.aligned import Briefing, RefinementPass, choose_slope_lines, split_surfaces
 from freqlf.models.base import DisparityModel, Reader
-from freqlf.models.evidence import EVIDENCE_REACH_PX, count_hypotheses, surround
+from freqlf.models.evidence import EVIDENCE_REACH_PX, count_hypotheses
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers
 from freqlf.models.halflines import HalfLines
 from freqlf.models.mixture import Mixture
@@ -93,8 +93,7 @@ class SweptFreqLF(DisparityModel[HalfLines]):
         return max(int(pixels**0.5) - 2 * margin_px, COARSEST_CELL_PX)
 
     def _brief(self, finding: Finding) -> Briefing:
-        estimate_px, alternative_px = split_surfaces(finding.mixture)
-        hypotheses_px = surround(estimate_px, alternative_px, self.refine.windows_px)
+        hypotheses_px = self.refine.brief(*split_surfaces(finding.mixture)).hypotheses_px
         return Briefing(hypotheses_px, finding.knowledge, rate_hypotheses(finding.mixture, hypotheses_px))
 
     def footprint(self, views: int) -> Footprint:
