@@ -20,6 +20,7 @@ LAYERS = (
     ("evaluation",),
     ("training",),
     ("studies",),
+    ("app",),
     ("cli",),
 )
 RANKS = {name: rank for rank, names in enumerate(LAYERS) for name in names}

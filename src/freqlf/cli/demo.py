@@ -9,11 +9,13 @@ from rich.progress import Progress
 
 from freqlf.cli.arguments import SidePx, Views
 from freqlf.cli.terminal import make_progress
+from freqlf.cli.view import build_page
 from freqlf.data.hci import Scene, write_scene
 from freqlf.evaluation.metrics import score_map
-from freqlf.io.files import replacing_directory, write_json
+from freqlf.io.files import replacing_directory, write_json, write_text
 from freqlf.io.schema import Seed
 from freqlf.lightfield import LINES, LightField, View
+from freqlf.outputs.viewer.estimates import PAGE
 from freqlf.provenance import describe_run
 
 SCENE = "scene"
@@ -27,11 +29,12 @@ CONTENTS = {
     "estimate/": "what `freqlf estimate` makes of the scene: maps, depth, a point cloud",
     "scene/": "the light field itself, in the layout of the HCI benchmark",
     "demo.json": "what made these files",
+    PAGE: "open this in a browser: the estimate beside the truth, the light field, its EPIs and points",
 }
 
 
 def run(out: Path, overwrite: bool = False, seed: Seed = 403, size: SidePx = 320, views: Views = 9) -> None:
-    """Generate a light field, estimate its disparity, and draw both: truth, estimate, error and EPIs.
+    """Generate a light field, estimate its disparity, draw truth, estimate, error and EPIs, and make a page of it all.
 
     Args:
         out: Folder for the pictures and the scene.
@@ -44,6 +47,7 @@ def run(out: Path, overwrite: bool = False, seed: Seed = 403, size: SidePx = 320
         scene = generate_scene(folder / SCENE, seed, size, views, progress)
         draw_scene(scene, folder)
         summary = estimate_scene(scene, folder)
+        write_text(folder / PAGE, build_page(folder / "estimate", scene.directory))
         facts = describe_run(command="demo", seed=seed, size_px=size, views=views, **summary)
         write_json(folder / "demo.json", facts)
     print(

@@ -21,6 +21,7 @@ from freqlf.errors import FreqLFError, to_plain
 COMMANDS: dict[str, tuple[str, str]] = {
     "estimate": ("estimate", "disparity, depth and uncertainty of your own light fields"),
     "view": ("view", "an estimate as one HTML page to look around in"),
+    "app": ("app", "a local page to drop light fields on"),
     "score": ("score", "score disparity maps of any method against the ground truth"),
     "evaluate": ("evaluate", "every table and figure about a method's maps, beside other methods"),
     "report": ("report", "an evaluation as one HTML page to read and to pass on"),

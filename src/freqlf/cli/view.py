@@ -28,16 +28,23 @@ def run(
         views: Keep small views in the page, to look around and to refocus; --no-views makes it smaller.
     """
     from freqlf.io.files import write_text
-    from freqlf.outputs.viewer.estimates import Truth, read_estimate, read_second
-    from freqlf.outputs.viewer.page import COMPARISON, PAGE, write_page
+    from freqlf.outputs.viewer.estimates import COMPARISON, PAGE
 
     path = directory / (PAGE if other is None else COMPARISON) if out is None else out
+    page = build_page(directory, other, views=views)
+    write_text(path, page)
+    print(f"wrote {path} ({len(page) / 1e6:.1f} MB); open it in a browser")
+
+
+def build_page(directory: Path, other: Path | None = None, *, views: bool = True) -> str:
+    """The page of an estimate, or of an estimate and a second map, with scores if that is the truth."""
+    from freqlf.outputs.viewer.estimates import Truth, read_estimate, read_second
+    from freqlf.outputs.viewer.page import write_page
+
     estimate = read_estimate(directory)
     second = None if other is None else read_second(other, estimate)
     scores = score_estimate(estimate, second) if isinstance(second, Truth) else None
-    page = write_page(estimate, second, scores, views=views)
-    write_text(path, page)
-    print(f"wrote {path} ({len(page) / 1e6:.1f} MB); open it in a browser")
+    return write_page(estimate, second, scores, views=views)
 
 
 def score_estimate(estimate: "EstimateFolder", truth: "Truth") -> "ScoreTable":

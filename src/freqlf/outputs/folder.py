@@ -29,8 +29,7 @@ from freqlf.outputs.pointcloud import PointCloud, PointFilter
 from freqlf.outputs.previews import preview_deviation, preview_disparity
 from freqlf.outputs.refocus import present_views, refocus, render_all_in_focus
 from freqlf.outputs.smallviews import shrink_views, write_small_views
-from freqlf.outputs.viewer.estimates import VIEWS
-from freqlf.outputs.viewer.page import COMPARISON, PAGE
+from freqlf.outputs.viewer.estimates import COMPARISON, PAGE, VIEWS
 from freqlf.provenance import describe_run
 from freqlf.weights.calibration import Calibration
 

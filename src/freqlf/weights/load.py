@@ -14,10 +14,7 @@ from freqlf.models.slope_model import SlopeModel
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.checkpoint import load_checkpoint, load_state
 from freqlf.weights.files import WeightFile, read_weights
-from freqlf.weights.registry import WEIGHTS
-
-# The learning-free model has no weights; its name is understood wherever a model is asked for.
-SLOPE = "slope"
+from freqlf.weights.registry import SLOPE, WEIGHTS
 
 
 def load_model(model: str | Path) -> DisparityModel[Any]:

@@ -5,6 +5,9 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 
+# The learning-free estimate has no weights; its name is understood wherever a model is asked for.
+SLOPE = "slope"
+
 
 @dataclass(frozen=True)
 class CalibrationSummary:

@@ -19,6 +19,8 @@ from freqlf.io.schema import Share, convert
 
 RECORD = "estimate.json"
 VIEWS = "views.webp"
+PAGE = "view.html"
+COMPARISON = "compare.html"  # a page with two maps
 DISPARITY = "disparity"
 MAPS = (DISPARITY, "deviation", "lower", "upper", "no-evidence")  # files *.pfm; only the first must be there
 

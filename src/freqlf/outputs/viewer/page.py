@@ -18,8 +18,6 @@ from freqlf.outputs.canvas import DISPARITY_COLOURS, ERROR_COLOURS
 from freqlf.outputs.viewer.estimates import DISPARITY, EstimateFolder, Truth
 from freqlf.outputs.viewer.payload import encode, pack_colours, pack_map, pack_mask, pack_picture
 
-PAGE = "view.html"  # its name in the folder of the estimate
-COMPARISON = "compare.html"  # likewise, of a page with two maps
 SCRIPTS = ("dom", "state", "payload", "gestures", "maps", "lightfield", "epi", "points", "compare", "downloads", "main")
 _DIFFERENCE_COLOURS = "RdBu_r"
 _OUTLIERS_PERCENT = 0.5  # of the pixels, at either end, do not stretch the colours

@@ -17,7 +17,7 @@ function addComparison() {
     share.textContent = `${((100 * above) / Math.max(known, 1)).toFixed(1)} % of the pixels differ by more`;
   });
   addPanel({
-    id: "difference", title: `${first.name} less ${second.name}`, source: () => picture.canvas, keys: ["threshold"],
+    id: "difference", title: "difference", source: () => picture.canvas, keys: ["threshold"],
     scale: { colours, range: [low, high] },
   });
   return picture;

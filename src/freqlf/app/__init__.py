@@ -1,0 +1,1 @@
+"""A local page: drop light fields, follow their estimates, look at the results."""
