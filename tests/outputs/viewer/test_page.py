@@ -238,7 +238,7 @@ def test_two_estimates_are_told_apart(write, estimate, tmp_path: Path) -> None:
     np.testing.assert_allclose(other_px, estimate.disparity_px + 0.25, atol=1.01e-4)
     assert data["ranges"]["difference"][1] == pytest.approx(0.25, abs=0.01)
     assert data["scores"] is None
-    assert "made: two maps compared" in Page(text).text
+    assert "made: tiny beside other" in Page(text).text
 
 
 def test_a_scene_is_ground_truth(write, make_scene, estimate) -> None:

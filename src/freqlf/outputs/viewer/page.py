@@ -41,7 +41,9 @@ def write_page(
     """The whole page, of one estimate or of two maps; `views` False leaves the light field's views out."""
     parts = files("freqlf.outputs.viewer").joinpath("assets")
     content = json.dumps(pack_data(estimate, second, scores, views=views))
-    subject = f"Estimate of {estimate.name}" if second is None else f"{estimate.name}: two maps compared"
+    subject = f"Estimate of {estimate.name}"
+    if second is not None:
+        subject = f"{estimate.name}: {' beside '.join(_name_both(estimate, second))}"
     return Template(parts.joinpath("page.html").read_text(encoding="utf-8")).substitute(
         title=escape(subject),
         summary=escape(summarise(estimate)),
