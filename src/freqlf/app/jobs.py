@@ -3,14 +3,13 @@
 A folder holds `upload/`, `result/` once there is one, and `job.json`; the app lists what is there when it starts.
 """
 
-import json
 import multiprocessing
 import queue
 import re
 import secrets
 import shutil
 import threading
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from freqlf.app.worker import Settings, run_job
 from freqlf.errors import FreqLFError
 from freqlf.io.detect import read_views
 from freqlf.io.files import write_json
+from freqlf.io.intake import read_json
+from freqlf.io.schema import convert
 from freqlf.io.viewgrid import InputOptions
 
 RECORD = "job.json"
@@ -72,10 +73,8 @@ class JobQueue:
     def _recall(self, path: Path) -> None:
         """List a job of an earlier run; what was not finished then is ready to be started again."""
         try:
-            stored = json.loads(path.read_text(encoding="utf-8"))
-            known = {entry.name for entry in fields(Job)}
-            job = Job(**{key: value for key, value in stored.items() if key in known})
-        except (OSError, ValueError, TypeError, AttributeError):
+            job: Job = convert(read_json(path), Job, str(path))
+        except FreqLFError:
             return  # somebody else's folder
         if job.id != path.parent.name:
             return

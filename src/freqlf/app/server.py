@@ -1,7 +1,6 @@
 """The app's server: only for this computer, behind an address that nobody can guess, writing only to its folder."""
 
 import contextlib
-import json
 import secrets
 import socket
 from collections.abc import AsyncIterator
@@ -26,6 +25,7 @@ from freqlf.app.jobs import Job, JobQueue
 from freqlf.app.uploads import receive_file
 from freqlf.app.worker import parse_settings
 from freqlf.errors import FreqLFError
+from freqlf.io.intake import parse_json
 from freqlf.outputs.viewer.estimates import PAGE
 from freqlf.weights.registry import SLOPE, WEIGHTS
 
@@ -120,10 +120,7 @@ async def _read_json(request: Request) -> dict[str, Any]:
         content += chunk
         if len(content) > _LARGEST_JSON:
             raise FreqLFError("the request is too long")
-    try:
-        values = json.loads(content)
-    except ValueError:
-        raise FreqLFError("the request is not JSON") from None
+    values = parse_json(content.decode(errors="replace"), "the request")
     if not isinstance(values, dict):
         raise FreqLFError("the request is not a set of names and values")
     return values
