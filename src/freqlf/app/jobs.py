@@ -127,7 +127,7 @@ class JobQueue:
         upload = self.folder(job) / "upload"
         try:
             for archive in list(upload.rglob("*.[zZ][iI][pP]")):
-                unpack_archive(archive, archive.parent, self.limits)
+                unpack_archive(archive, archive.with_suffix(""), self.limits)
             job.format, job.message = _look_at(find_light_field(upload))
         except FreqLFError as error:
             job.message = self._explain(job, str(error))

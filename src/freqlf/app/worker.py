@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -78,26 +78,21 @@ def run_job(folder: Path, settings: Settings, sender: Any) -> None:
 
 def estimate_upload(folder: Path, settings: Settings, report: Callable[[str, float], None]) -> str:
     """The work itself; returns what the user should know about how the files were read."""
-    from freqlf.inference.estimate import load_estimator, shift_estimate
-    from freqlf.inference.opening import open_light_field
-    from freqlf.inference.shear import choose_shear_px, find_middle_disparity_px
+    from freqlf.inference.estimate import load_estimator  # imports torch
     from freqlf.io.files import write_text
-    from freqlf.models.config import EPI_LINES
-    from freqlf.models.views import read_half_lines
-    from freqlf.outputs.folder import write_estimate
     from freqlf.outputs.viewer.estimates import PAGE, read_estimate
     from freqlf.outputs.viewer.page import write_page
 
     report("reading", 0.0)
     path = find_light_field(folder / "upload")
-    opened = open_light_field(path, options=settings.reading())
-    estimator = load_estimator(settings.model, None if settings.memory_gb is None else int(1e9 * settings.memory_gb))
-    report("estimating", 0.1)
-    shear_px = choose_shear_px(find_middle_disparity_px(read_half_lines(opened.light_field, EPI_LINES)))
-    light_field = opened.light_field if shear_px == 0 else opened.light_field.sheared(shear_px)
-    estimate = shift_estimate(estimator(light_field), -shear_px)
-    report("writing", 0.9)
-    facts = {"input": path.name, "format": opened.format, "notes": opened.notes, "warnings": opened.warnings}
-    write_estimate(folder / "result", estimate, opened.light_field, opened.parameters, facts=facts)
+    memory = None if settings.memory_gb is None else int(1e9 * settings.memory_gb)
+    estimator = load_estimator(settings.model, memory=memory)
+
+    def show(stage: str, done: int, total: int) -> None:
+        report(stage, done / max(total, 1))
+
+    estimate = estimator(path, progress=show, **asdict(settings.reading()))
+    report("writing", 1.0)
+    estimate.save(folder / "result")
     write_text(folder / "result" / PAGE, write_page(read_estimate(folder / "result")))
-    return "; ".join((*opened.warnings, *opened.notes))
+    return "; ".join((*estimate.warnings, *estimate.notes))
