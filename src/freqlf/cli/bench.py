@@ -35,7 +35,7 @@ def run(
         presets: Models to time; `slope` is the learning-free one.
         sizes: Sides of the square images in pixels.
         memory_presets: Presets of which only the memory in tiles is measured, at the largest size.
-        repeats: The best of so many runs counts; of images larger than 512 x 512, fewer are made.
+        repeats: Runs, of which the best counts; fewer for images larger than 512 x 512.
         device: Where to compute; auto takes CUDA if there is any.
         threads: CPU threads; one per physical core by default.
         out: Folder for the tables and the JSON.

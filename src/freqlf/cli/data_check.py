@@ -7,7 +7,7 @@ import tyro
 from rich.table import Table
 
 from freqlf.cli.terminal import print_table, show_progress
-from freqlf.data.check import SceneReport, check_scene, missing_scenes
+from freqlf.data.check import SceneCheck, check_scene, missing_scenes
 from freqlf.data.hci import HOMEPAGE, find_scenes
 from freqlf.data.splits import GROUPS
 from freqlf.errors import FreqLFError
@@ -38,7 +38,7 @@ def run(root: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="ROOT"
         raise FreqLFError(f"{len(broken)} of {len(reports)} scenes under {root} need repair: {', '.join(broken)}")
 
 
-def make_table(reports: list[SceneReport]) -> Table:
+def make_table(reports: list[SceneCheck]) -> Table:
     """One row per scene."""
     table = Table()
     for heading in ("scene", "folder", "views", "pixels", "ground truth (px)", "mask", "state"):

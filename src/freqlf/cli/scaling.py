@@ -35,7 +35,7 @@ def run(
     Args:
         presets: Models to measure; `freqlf` and `freqlf-plus` have the paper's sizes, `slope` is the learning-free one.
         sizes: Sides of the square images in pixels.
-        repeats: The mean of so many runs counts.
+        repeats: Runs, of which the mean counts.
         whole: Also measure every model in one piece, not only in tiles as `freqlf estimate` computes.
         device: Where to compute; auto takes CUDA if there is any.
         threads: CPU threads; one per physical core by default.

@@ -25,7 +25,7 @@ class StudyOptions:
         data: Folder of the benchmark, or any folder with scenes in its layout.
         preset: The model to vary.
         recipe: Where settings come from that are not given: cpu, ablation (the paper's) or paper.
-        minutes: Train each run for so many minutes of CPU time (of wall time on a GPU), whatever a step of it costs.
+        minutes: Minutes of CPU time to train each run for (of wall time on a GPU), whatever a step of it costs.
             Without it, all runs take the same number of steps, see --steps.
         seeds: A run of every variant with each of these.
         train_split: Scenes to train on: groups or names, separated by commas; or none.
@@ -76,7 +76,7 @@ def conduct(
 
     from freqlf.evaluation.tables import to_rich
     from freqlf.models.build import build_model
-    from freqlf.studies.report import write_report
+    from freqlf.studies.files import write_files
     from freqlf.studies.runs import Scenes, StoppedError, Study, plan_study, run_study
     from freqlf.training.distributed import join_processes
 
@@ -96,7 +96,7 @@ def conduct(
         try:
             for result in run_study(study, costs, scenes, processes, options.checkpoint_minutes):
                 results.append(result)
-                tables = write_report(study, costs, scenes, results)  # after every run, for those who cannot wait
+                tables = write_files(study, costs, scenes, results)  # after every run, for those who cannot wait
         except StoppedError as stopped:
             return 128 + stopped.signal_number
     for table in tables:

@@ -73,7 +73,7 @@ def run(
         data: Folder of the benchmark, or any folder with scenes in its layout.
         train_split: Scenes to train on: groups or names, separated by commas; all that have ground truth, or none.
         validation_split: Scenes to validate on, likewise. No scene may be in both.
-        synthetic: Generate so many scenes and train on them too; they are kept in OUT/synthetic.
+        synthetic: Number of scenes to generate and to train on too; they are kept in OUT/synthetic.
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
         resume: Continue the run in OUT, if there is one.
         weights: Packaged weights, a .safetensors file or a checkpoint (.pt) to begin from.

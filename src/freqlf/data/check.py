@@ -16,7 +16,7 @@ Result = TypeVar("Result")
 
 
 @dataclass
-class SceneReport:
+class SceneCheck:
     """What was found in one scene. `problems` are what to fix, each with the way to do it."""
 
     name: str
@@ -37,9 +37,9 @@ class SceneReport:
             return None
 
 
-def check_scene(scene: Scene) -> SceneReport:
+def check_scene(scene: Scene) -> SceneCheck:
     """Read every file of a scene, as the models would, and report what is there and what is wrong."""
-    report = SceneReport(scene.name, scene.category)
+    report = SceneCheck(scene.name, scene.category)
     if not scene.has_parameters:
         report.problems.append(f"{PARAMETERS_FILE} is missing: copy it from the benchmark; depth needs it")
     report.grid = report.attempt(lambda: scene.grid)
@@ -50,7 +50,7 @@ def check_scene(scene: Scene) -> SceneReport:
     return report
 
 
-def _check_views(scene: Scene, light_field: LightField, report: SceneReport) -> None:
+def _check_views(scene: Scene, light_field: LightField, report: SceneCheck) -> None:
     views = scene.view_files()
     report.views = len(views)
     if report.attempt(light_field.centre_view) is None:
@@ -69,7 +69,7 @@ def _check_views(scene: Scene, light_field: LightField, report: SceneReport) -> 
             report.problems.append(f"{PARAMETERS_FILE} says {_size(declared)}, the views have {_size(report.size_px)}")
 
 
-def _check_ground_truth(scene: Scene, report: SceneReport) -> None:
+def _check_ground_truth(scene: Scene, report: SceneCheck) -> None:
     disparity_px = report.attempt(scene.disparity_px)
     mask = report.attempt(scene.valid_mask) if (scene.directory / MASK_FILE).exists() else None
     if disparity_px is not None:

@@ -36,7 +36,7 @@ class Table:
 
 
 def format_number(value: float | None, digits: int) -> str:
-    """A number with so many digits after the point, or a dash where there is none."""
+    """A number with `digits` after the point, or a dash where there is none."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value:.{digits}f}"

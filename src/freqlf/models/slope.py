@@ -75,7 +75,7 @@ class SlopeField(NamedTuple):
 def estimate_slope(half_lines: HalfLines, options: SlopeOptions, tile_px: int | None = None) -> SlopeField:
     """The slope field of the central view.
 
-    With tile_px, at most so many pixels square are in work at a time; the result is the same.
+    With tile_px, tiles of that side are computed one after the other; the result is the same.
     """
     B, _, H, W = half_lines.centre.shape
     slope_px = half_lines.centre.new_zeros(B, 1, 1, 1)

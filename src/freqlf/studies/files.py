@@ -15,7 +15,7 @@ from freqlf.studies.runs import Cost, RunResult, Scenes, Study
 from freqlf.studies.summary import Summary, tabulate
 
 
-def write_report(study: Study, costs: dict[str, Cost], scenes: Scenes, results: Sequence[RunResult]) -> list[Table]:
+def write_files(study: Study, costs: dict[str, Cost], scenes: Scenes, results: Sequence[RunResult]) -> list[Table]:
     """Write what the finished runs say, and return their tables."""
     summary = Summary(results)
     budget = "equal steps" if study.minutes is None else f"{study.minutes:g} minutes a run"
