@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from freqlf.lightfield import LightField
 from freqlf.models.base import DisparityModel, Reader
 from freqlf.models.config import EPI_LINES
+from freqlf.models.convolution import convolve
 from freqlf.models.decoder import Decoder
 from freqlf.models.epi import SqueezeExcitation
 from freqlf.models.evidence import (
@@ -112,7 +113,7 @@ class HalfLineEncoder(nn.Module):
             stem = mix_and_activate(self.read, (context, self.measure(measured)))
             # The margin of the evidence is cut off here, where the channels are fewest.
             stem = seen.inside(outer).of(stem).contiguous(memory_format=torch.channels_last)
-            return tile.inside(seen).of(self.look(stem))
+            return tile.inside(seen).of(convolve(stem, self.look.weight, self.look.bias))
 
         features = tiling.fill(H, W, stage, encode)
         return features if self.squeeze is None else self.squeeze(features)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from freqlf.models.convolution import convolve
 from freqlf.models.scale import GELU_POWER, gelu, gelu_of, scale_weights
 from freqlf.models.spectral import Field, SpectralConv2d
 
@@ -74,7 +75,7 @@ class HybridLayer(nn.Module):
             return self.skip(activated)
         # The 1x1 kernel is the centre tap of a 3x3 one: one convolution for both.
         weight = self.local.weight + self.skip.weight * self.centre_tap
-        return F.conv2d(activated, weight, self.skip.bias, padding=self.reach_px, dilation=self.reach_px)
+        return convolve(activated, weight, self.skip.bias, self.reach_px)
 
     @property
     def reach_px(self) -> int:
