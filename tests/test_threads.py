@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.threads import count_cores, use_threads
+from freqlf.threads import count_cores, use_threads, wait_passively
 
 
 def test_threads_of_one_core_count_once(tmp_path: Path) -> None:
@@ -52,3 +52,16 @@ def test_the_environment_decides_unless_a_number_is_given(monkeypatch: pytest.Mo
             use_threads(0)
     finally:
         torch.set_num_threads(before)
+
+
+def test_threads_wait_asleep_unless_told_otherwise(monkeypatch) -> None:
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
+        monkeypatch.delenv(name, raising=False)
+    environment: dict[str, str] = {}
+    monkeypatch.setattr("os.environ", environment)
+    wait_passively()
+    assert environment == {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+    told = {"OMP_WAIT_POLICY": "ACTIVE"}
+    monkeypatch.setattr("os.environ", told)
+    wait_passively()
+    assert told == {"OMP_WAIT_POLICY": "ACTIVE"}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
-import scipy.ndimage
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -354,6 +353,8 @@ class _DerivedViews:
 
 def _shift(view: View, down_px: float, right_px: float) -> View:
     """Move the picture by a fraction of pixels; whole pixels are moved exactly."""
+    import scipy.ndimage  # as long to load as all else of a command that finds its input missing
+
     order = 0 if float(down_px).is_integer() and float(right_px).is_integer() else 3
     shifted = np.empty(view.shape, np.float32)
     for c in range(3):

@@ -1,4 +1,4 @@
-"""How many threads to compute with: one for each core that this process may use."""
+"""How many threads to compute with: one for each core that this process may use, and how they wait for each other."""
 
 import math
 import os
@@ -8,6 +8,20 @@ from freqlf.errors import FreqLFError
 
 # Whoever sets one of these has decided already.
 _VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+# Threads that sleep while they wait, for the OpenMP libraries of GNU and of Intel; read when torch is loaded.
+_PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0", "KMP_BLOCKTIME": "0"}
+
+
+def wait_passively() -> None:
+    """Let threads sleep while they wait for others, unless the environment says otherwise; before torch is loaded.
+
+    By default they spin. Beside another busy program, they then take the processor from the very thread that they
+    wait for, at each of thousands of steps.
+    """
+    if not any(name in os.environ for name in _PASSIVE):
+        os.environ.update(_PASSIVE)
 
 
 def use_threads(threads: int | None) -> None:

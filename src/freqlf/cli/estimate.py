@@ -56,7 +56,9 @@ def run(
         reading: How to read inputs that do not describe themselves.
     """
     folders = choose_folders(inputs, out)
-    # Before any work: a folder that cannot be written should not cost an estimate.
+    # Before any work, and before libraries are loaded: what cannot be read or written should cost nothing.
+    if not any(path.exists() for path in inputs):
+        raise FreqLFError(f"{inputs[0]} does not exist")
     require_folder(out, overwrite=overwrite or len(inputs) > 1)
 
     from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator  # imports torch

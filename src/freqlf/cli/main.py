@@ -16,6 +16,7 @@ from typing import Any
 
 from freqlf.cli.arguments import check_arguments
 from freqlf.errors import FreqLFError, to_plain
+from freqlf.threads import wait_passively
 
 # name as typed: (module in freqlf.cli, one line for the overview)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -82,6 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"freqlf {__version__}")
         return 0
+    wait_passively()
     try:
         name, rest = _split_command(arguments)
         command = importlib.import_module(f"freqlf.cli.{COMMANDS[name][0]}").run

@@ -82,7 +82,7 @@ def run(
         validation_minutes: Time between validations.
         device: Where to compute; auto takes CUDA if there is any.
         threads: CPU threads per process; 0 leaves it to PyTorch.
-        loaders: Threads that prepare batches; by default 0 on a CPU and 4 beside a GPU.
+        loaders: Threads that prepare batches; by default 1 on a CPU and 4 beside a GPU.
         compile: Use torch.compile for the Fourier-local layers; meant for long runs on GPUs.
         tensorboard: Write events for TensorBoard, if it is installed.
         wandb: Log to Weights & Biases, if it is installed.
@@ -111,7 +111,7 @@ def run(
         lines: tuple[str, ...] = model.lines
         source = BatchSource(chosen, lines, load(train_scenes, lines), load(generated_scenes, lines))
         if loaders is None:
-            loaders = 4 if processes.device.type == "cuda" else 0
+            loaders = 4 if processes.device.type == "cuda" else 1
         outcome = train(
             model,
             preset,
