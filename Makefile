@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test lint format clean
+.PHONY: demo test fuzz soak lint format clean
 
 # Installed once; again only when the dependencies change.
 $(STAMP): pyproject.toml constraints.txt
@@ -19,6 +19,15 @@ demo: $(STAMP)
 # One thread per worker: the tests run side by side, on as many cores as there are; those with a browser share it.
 test: $(STAMP)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not slow"
+
+# Both say what they did in one line at the end; docs/reliability.md has what came of it.
+CASES ?= 10000
+KILLS ?= 50
+fuzz: $(STAMP)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz.campaign --cases $(CASES)
+
+soak: $(STAMP)
+	OMP_NUM_THREADS=1 PYTHONPATH=tests $(BIN)/python -m fuzz.soak --kills $(KILLS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

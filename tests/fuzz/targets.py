@@ -214,7 +214,7 @@ TARGETS: dict[str, Target] = {
         lambda path: (read_parameters(path), open_views(path.parent)),
     ),
     "stanford view": Target(
-        lambda folder: sorted(writers.write_stanford(folder, example()).iterdir())[4],
+        lambda folder: sorted(writers.write_stanford(folder, example()).iterdir())[1],
         lambda path: open_views(path.parent),
         _SOME_PNG,
     ),

@@ -112,7 +112,7 @@ def test_half_of_what_is_free_is_the_default(light_field: LightField) -> None:
 
 
 def test_too_little_memory_is_an_error_that_says_how_much_is_needed(light_field: LightField) -> None:
-    with pytest.raises(FreqLFError, match=r"60 x 48 pixels needs at least .* for the program itself.* 0\.10 GB are"):
+    with pytest.raises(FreqLFError, match=r"60 x 48 pixels needs .* for the program itself.* 0\.10 GB are"):
         estimate(light_field, "slope", memory="100MB")
 
 

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from freqlf.errors import FreqLFError
@@ -19,15 +21,20 @@ def test_less_memory_means_smaller_tiles(preset: str) -> None:
     sides = [footprint.choose_tile_px(2000, 2000, GB + allowed, GB) for allowed in (least, more, 10**10)]
     assert sides[:2] == [64, 96]
     assert 96 <= sides[2] <= 256
-    with pytest.raises(FreqLFError, match=r"needs at least .* \(0\.\d GB of it for the program itself\)"):
-        footprint.choose_tile_px(2000, 2000, GB + least - 1, GB)
+    views = footprint.view_bytes * 2000 * 2000
+    footprint.require(2000, 2000, GB + views + least, GB)
+    with pytest.raises(FreqLFError, match=r"needs .* \(1\.00 GB of it for the program itself\)"):
+        footprint.require(2000, 2000, GB + views + least - 1, GB)
 
 
 def test_images_that_cannot_fit_are_refused_before_they_are_read() -> None:
     footprint = build_model(find_preset("freqlf-small")).footprint(views=18)
-    footprint.require(1000, 1000, GB)
-    with pytest.raises(FreqLFError, match=r"an image of 30000 x 20000 pixels needs at least .* GB with this model"):
-        footprint.require(20_000, 30_000, GB)
+    footprint.require(1000, 1000, GB, 0)
+    with pytest.raises(FreqLFError, match=r"an image of 30000 x 20000 pixels needs .* GB .* with this model") as caught:
+        footprint.require(20_000, 30_000, GB, 0)
+    asked = re.search(r"needs ([0-9.]+) GB", str(caught.value))
+    assert asked is not None
+    footprint.require(20_000, 30_000, int(float(asked[1]) * 1e9), 20_000_000)  # by a process that holds a bit more
 
 
 def test_a_tile_is_never_larger_than_the_image() -> None:

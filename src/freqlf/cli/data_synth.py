@@ -9,7 +9,7 @@ from freqlf.cli.arguments import Disparity, Scenes, SidePx, Views
 from freqlf.cli.terminal import make_progress
 from freqlf.data.hci import Scene, write_scene
 from freqlf.errors import FreqLFError
-from freqlf.io.files import replacing_directory
+from freqlf.io.files import locking_folder, replacing_directory
 from freqlf.io.schema import Amount, Seed
 
 if TYPE_CHECKING:  # the module imports torch
@@ -74,7 +74,7 @@ def run(
         raise FreqLFError(f"there must be at least 1 scene and the seed must not be negative, not {scenes} and {seed}")
     seeds = {f"synth_{number:06d}": number for number in range(seed, seed + scenes)}
     missing = [name for name in seeds if overwrite or not _is_there(out / name, options)]
-    with make_progress() as progress:
+    with locking_folder(out), make_progress() as progress:  # before minutes of rendering
         everything = progress.add_task("scenes", total=len(missing))
         for name in missing:
             task = progress.add_task(name, total=options.rows * options.columns)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from freqlf.cli.arguments import Disparity, Threads
 from freqlf.cli.terminal import make_progress
-from freqlf.errors import FreqLFError
+from freqlf.errors import FreqLFError, to_plain
 from freqlf.inference.compute import ComputeOptions
-from freqlf.io.files import require_folder
+from freqlf.io.files import locking_folder
 from freqlf.io.viewgrid import InputOptions
 from freqlf.threads import use_threads
 
@@ -24,9 +25,9 @@ def run(
     model: str | None = None,
     format: str | None = None,
     memory: str | None = None,
-    threads: int | None = None,
+    threads: Threads | None = None,
     shear: str = "auto",
-    refocus: float | None = None,
+    refocus: Disparity | None = None,
     all_in_focus: bool = False,
     raw_intervals: bool = False,
     overwrite: bool = False,
@@ -56,17 +57,16 @@ def run(
         reading: How to read inputs that do not describe themselves.
     """
     folders = choose_folders(inputs, out)
-    # Before any work, and before libraries are loaded: what cannot be read or written should cost nothing.
-    if not any(path.exists() for path in inputs):
-        raise FreqLFError(f"{inputs[0]} does not exist")
-    require_folder(out, overwrite=overwrite or len(inputs) > 1)
-
-    from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator  # imports torch
-
-    use_threads(threads)
-    estimator = load_estimator(model or DEFAULT_MODEL, memory=memory, calibrated=not raw_intervals, **asdict(compute))
     failures = 0
-    with make_progress() as progress:
+    # Before any work, and before libraries are loaded: what cannot be read or written should cost nothing.
+    with locking_folder(out, overwrite=overwrite or len(inputs) > 1), make_progress() as progress:
+        if not any(path.exists() for path in inputs):
+            raise FreqLFError(f"{inputs[0]} does not exist")
+        from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator  # imports torch
+
+        use_threads(threads)
+        loading = {"memory": memory, "calibrated": not raw_intervals, **asdict(compute)}
+        estimator = load_estimator(model or DEFAULT_MODEL, **loading)
         task = progress.add_task("reading")
 
         def show(stage: str, done: int, total: int) -> None:
@@ -74,12 +74,12 @@ def run(
 
         for path, folder in folders.items():
             try:
-                require_folder(folder, overwrite=overwrite)
-                estimate = estimator(path, format=format, shear=shear, progress=show, **asdict(reading))
-                for warning in estimate.warnings:
-                    print(f"freqlf: warning: {path}: {warning}", file=sys.stderr)
-                files = estimate.save(folder, overwrite=overwrite, refocus_px=refocus, all_in_focus=all_in_focus)
-                print(f"{path}: {describe(estimate)}; {len(files)} files in {folder}")
+                with locking_folder(folder, overwrite=overwrite):
+                    estimate = estimator(path, format=format, shear=shear, progress=show, **asdict(reading))
+                    for warning in estimate.warnings:
+                        print(f"freqlf: warning: {to_plain(str(path))}: {warning}", file=sys.stderr)
+                    files = estimate.save(folder, overwrite=overwrite, refocus_px=refocus, all_in_focus=all_in_focus)
+                print(to_plain(f"{path}: {describe(estimate)}; {len(files)} files in {folder}"))
             except FreqLFError as error:
                 if len(inputs) == 1:
                     raise

@@ -11,6 +11,7 @@ import importlib
 import io
 import os
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -153,6 +154,8 @@ def run_and_exit() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text at all
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # remarks of libraries are for who asks for them with -W
     try:
         code = main()
         sys.stdout.flush()

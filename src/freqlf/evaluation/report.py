@@ -19,7 +19,7 @@ from freqlf.evaluation.evaluate import rank_methods
 from freqlf.evaluation.tables import Table, format_number
 from freqlf.io.intake import read_bytes, read_json
 from freqlf.io.schema import convert
-from freqlf.weights.calibration import Calibration, calibration_error
+from freqlf.weights.calibration import Calibration, calibration_error, parse_calibration
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -117,7 +117,7 @@ class EvaluationRecord(TypedDict):
 
     provenance: dict[str, Any]
     protocols: dict[str, dict[str, Any]]
-    calibration: Calibration | None
+    calibration: dict[str, Any] | None
     methods: dict[str, _Method]
     tables: list[Table]
 
@@ -163,7 +163,10 @@ def read_evaluation(directory: Path) -> EvaluationFolder:
     if not content["methods"] or not all(method["scenes"] for method in content["methods"].values()):
         raise FreqLFError(f"{path} evaluates no method on any scene; evaluate again")
     scores_csv = read_bytes(scores) if scores.exists() else None
-    return EvaluationFolder(content, tuple(content["tables"]), content["calibration"], figures, scores_csv)
+    calibration = content["calibration"]
+    if calibration is not None:
+        calibration = parse_calibration(calibration, f"the calibration in {path}")
+    return EvaluationFolder(content, tuple(content["tables"]), calibration, figures, scores_csv)
 
 
 def write_page(evaluation: EvaluationFolder) -> str:

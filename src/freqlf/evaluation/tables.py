@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.markup import escape
+from rich.markup import escape as escape_markup
 from rich.table import Table as RichTable
 
-from freqlf.errors import FreqLFError
+from freqlf.errors import FreqLFError, to_plain
 
 Row = tuple[str, ...]
 
@@ -68,6 +68,11 @@ def to_markdown(table: Table) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def escape(text: str) -> str:
+    """Neither markup nor codes that a terminal would obey."""
+    return escape_markup(to_plain(text))
+
+
 def to_rich(table: Table) -> RichTable:
     """For `freqlf.cli.terminal.print_table`."""
     shown = RichTable(title=escape(table.title), title_justify="left", caption_justify="left")
@@ -82,5 +87,5 @@ def to_rich(table: Table) -> RichTable:
     for row in table.summary:
         shown.add_row(*map(escape, row))
     if table.notes:
-        shown.caption = escape("\n".join(table.notes))
+        shown.caption = "\n".join(map(escape, table.notes))
     return shown

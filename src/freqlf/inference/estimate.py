@@ -10,7 +10,7 @@ import time
 import warnings
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 
@@ -22,10 +22,12 @@ from freqlf.inference.memory import default_limit_bytes, held_memory_mb
 from freqlf.inference.opening import OpenedLightField, Source, open_unchecked, put_in_order
 from freqlf.inference.shear import find_shear_px
 from freqlf.io.parameters import Parameters
-from freqlf.io.viewgrid import InputOptions
+from freqlf.io.schema import Range, convert
+from freqlf.io.viewgrid import InputOptions, Promise, checking_memory
 from freqlf.lightfield import LightField
 from freqlf.models.base import DisparityModel
 from freqlf.models.compilation import compile_stages
+from freqlf.models.footprint import Footprint
 from freqlf.models.tiles import Progress, Tiling
 from freqlf.outputs.estimate import Estimate
 from freqlf.weights.calibration import Calibration
@@ -91,14 +93,28 @@ class Estimator:
         reading: fields of `InputOptions`.
         """
         options = _check_reading(reading)
-        opened = source if isinstance(source, OpenedLightField) else open_unchecked(source, format, options)
-        if tile_px is None:
-            self._require_memory(opened.light_field)
+        given_px = 0.0 if shear == "auto" else _check_shear(shear)
+        limit_bytes = None if tile_px is not None else self._limit_bytes()
+
+        def check(promise: Promise) -> None:
+            """Refuse what cannot fit by what a header says, and with all that it will take in the end."""
+            if limit_bytes is not None:
+                views = (options.views or promise.rows, options.views or promise.columns)
+                self._require_memory(views, (promise.height, promise.width), limit_bytes, promise.kept_bytes)
+
+        if isinstance(source, OpenedLightField | LightField):
+            opened = source if isinstance(source, OpenedLightField) else open_unchecked(source, format, options)
+            field = opened.light_field
+            check(Promise(field.rows, field.columns, field.height, field.width))
+        else:
+            with checking_memory(check):
+                opened = open_unchecked(source, format, options)
         if options.check_order and not isinstance(source, OpenedLightField):
             opened = put_in_order(opened)
         light_field = opened.light_field
-        shear_px = find_shear_px(light_field) if shear == "auto" else _check_shear(shear)
-        estimate = self.run(light_field if shear_px == 0 else light_field.sheared(shear_px), tile_px, progress)
+        shear_px = find_shear_px(light_field) if shear == "auto" else given_px
+        sheared = light_field if shear_px == 0 else light_field.sheared(shear_px)
+        estimate = self._run(sheared, tile_px, progress, limit_bytes)
         facts = {
             "command": "estimate",
             "input": str(source) if isinstance(source, str | Path) else type(source).__name__,
@@ -117,16 +133,25 @@ class Estimator:
             facts={**facts, **estimate.facts},
         )
 
-    @flush_denormals()
-    @torch.inference_mode()
     def run(self, light_field: LightField, tile_px: int | None = None, progress: Progress | None = None) -> Estimate:
         """What the model makes of a light field as it is: neither put in order nor sheared."""
+        limit_bytes = None if tile_px is not None else self._limit_bytes()
+        if limit_bytes is not None:
+            size = light_field.height, light_field.width
+            self._require_memory((light_field.rows, light_field.columns), size, limit_bytes)
+        return self._run(light_field, tile_px, progress, limit_bytes)
+
+    @flush_denormals()
+    @torch.inference_mode()
+    def _run(
+        self, light_field: LightField, tile_px: int | None, progress: Progress | None, limit_bytes: int | None
+    ) -> Estimate:
+        """With tiles of a given size, or within a limit that is known to be enough."""
         height, width = light_field.height, light_field.width
-        limit_bytes = None if tile_px is not None else self._require_memory(light_field)
         views = self.model.read_views(light_field, self.device, forget=True)
         start = time.perf_counter()
         if limit_bytes is not None:
-            footprint = self.model.footprint(self._count_views(light_field))
+            footprint = self._footprint(light_field.rows, light_field.columns)
             tile_px = footprint.choose_tile_px(height, width, limit_bytes, self._held_bytes())
         reader = MapReader(self.model, self.calibration)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.compute.precision == "bf16"):
@@ -152,15 +177,15 @@ class Estimator:
             },
         )
 
-    def _count_views(self, light_field: LightField) -> int:
-        return sum(len(light_field.line(line)) for line in self.lines)
+    def _footprint(self, rows: int, columns: int) -> Footprint:
+        grid = LightField((rows - 1) // 2 * 2 + 1, (columns - 1) // 2 * 2 + 1, {})  # of an even number, one is left out
+        return self.model.footprint(sum(len(grid.line(line)) for line in self.lines))
 
-    def _require_memory(self, light_field: LightField) -> int:
-        """The limit in bytes, after refusing an image that cannot fit, before its views are read."""
-        limit_bytes = self._limit_bytes()
-        footprint = self.model.footprint(self._count_views(light_field))
-        footprint.require(light_field.height, light_field.width, limit_bytes)
-        return limit_bytes
+    def _require_memory(
+        self, views: tuple[int, int], size: tuple[int, int], limit_bytes: int, kept_bytes: int = 0
+    ) -> None:
+        """Refuse (rows, columns) views of (height, width) pixels that cannot fit, before any is read."""
+        self._footprint(*views).require(*size, limit_bytes, self._held_bytes() + kept_bytes)
 
     def _limit_bytes(self) -> int:
         if self.memory_bytes is not None:
@@ -223,9 +248,10 @@ def estimate(
 def parse_bytes(text: str) -> int:
     """2GB, 800 MB or a plain number of bytes."""
     match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*([kmgt]?)i?b?\s*", text.lower())
-    if match is None or float(match[1]) <= 0:
-        raise FreqLFError(f"memory must be a size such as 2GB or 800MB, not {text!r}")
-    return int(float(match[1]) * 1000 ** " kmgt".index(match[2] or " "))
+    size = 0.0 if match is None else float(match[1]) * 1000 ** " kmgt".index(match[2] or " ")
+    if not 1 <= size <= 1e15:
+        raise FreqLFError(f"memory must be a size such as 2GB or 800MB, not {text[:40]!r}")
+    return int(size)
 
 
 def _check_reading(reading: dict[str, Any]) -> InputOptions:
@@ -239,6 +265,7 @@ def _check_reading(reading: dict[str, Any]) -> InputOptions:
 
 def _check_shear(shear: Any) -> float:
     try:
-        return float(shear)
+        number = float(shear)
     except (TypeError, ValueError):
         raise FreqLFError(f"shear takes a number of pixels per view step or auto, not {shear!r}") from None
+    return float(convert(number, Annotated[float, Range(-10_000, 10_000)], "shear"))

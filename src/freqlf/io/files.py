@@ -5,7 +5,6 @@ writes it. The system drops the lock when the process ends, however it ends; the
 """
 
 import errno
-import fcntl
 import json
 import os
 import secrets
@@ -16,6 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from freqlf.errors import FreqLFError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be renamed either: nothing is locked there
+    fcntl = None  # type: ignore[assignment]
 
 _PART = ".freqlf-*.part"
 # Network folders may know no locks; then there is no protection, but there is work.
@@ -35,7 +39,7 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _making_part(path.parent, _make_file) as (temporary, descriptor):
             yield temporary
-            if durable:
+            if durable and descriptor is not None:
                 os.fsync(descriptor)
             os.replace(temporary, path)
     except OSError as error:
@@ -72,13 +76,14 @@ def locking_folder(path: Path, *, overwrite: bool = True) -> Iterator[None]:
     to, or that another process is writing to, is an error; without `overwrite`, so is one that holds something.
     """
     made = _make_folders(path)
-    descriptor, identity = -1, (-1, -1)
+    descriptor: int | None = None
+    is_outermost, identity = False, (-1, -1)
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-        status = os.fstat(descriptor)
+        descriptor = _open_folder(path)
+        status = path.stat()
         identity = (status.st_dev, status.st_ino)
         is_outermost = identity not in _locked
-        if is_outermost and not _lock(descriptor):
+        if is_outermost and descriptor is not None and not _lock(descriptor):
             raise FreqLFError(f"{path} is being written to by another freqlf; wait for it, or choose another place")
         _sweep(path)
         if not overwrite and any(path.iterdir()):
@@ -95,9 +100,9 @@ def locking_folder(path: Path, *, overwrite: bool = True) -> Iterator[None]:
             _locked.add(identity)
         yield
     finally:
-        if descriptor >= 0:
-            if is_outermost:
-                _locked.discard(identity)
+        if is_outermost:
+            _locked.discard(identity)
+        if descriptor is not None:
             os.close(descriptor)
         for folder in reversed(made):
             with suppress(OSError):  # it holds something now
@@ -142,19 +147,20 @@ def _can_replace(folder: Path) -> bool:
 
 
 @contextmanager
-def _making_part(folder: Path, make: Callable[[Path], int]) -> Iterator[tuple[Path, int]]:
+def _making_part(folder: Path, make: Callable[[Path], int | None]) -> Iterator[tuple[Path, int | None]]:
     """A new file or folder with a name of its own, locked, with its descriptor; removed if it is still there."""
     _sweep(folder)
     while True:
         part = _name_part(folder)
         descriptor = make(part)
-        if _lock(descriptor) and part.exists():
+        if descriptor is None or (_lock(descriptor) and part.exists()):
             break
         os.close(descriptor)  # another process has swept it before it was locked
     try:
         yield part, descriptor
     finally:
-        os.close(descriptor)
+        if descriptor is not None:
+            os.close(descriptor)
         _remove(part)
 
 
@@ -162,13 +168,21 @@ def _name_part(folder: Path) -> Path:
     return folder / _PART.replace("*", secrets.token_hex(8))
 
 
-def _make_file(part: Path) -> int:
-    return os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+def _make_file(part: Path) -> int | None:
+    descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+    if fcntl is None:
+        os.close(descriptor)
+        return None
+    return descriptor
 
 
-def _make_folder(part: Path) -> int:
+def _make_folder(part: Path) -> int | None:
     part.mkdir()
-    return os.open(part, os.O_RDONLY | os.O_DIRECTORY)
+    return _open_folder(part)
+
+
+def _open_folder(path: Path) -> int | None:
+    return None if fcntl is None else os.open(path, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _remove(part: Path) -> None:
@@ -190,7 +204,7 @@ def _lock(descriptor: int) -> bool:
 
 def _sweep(folder: Path) -> None:
     """Remove what processes have left that do not live any more; once for each folder."""
-    if folder in _swept:
+    if folder in _swept or fcntl is None:
         return
     _swept.add(folder)
     for part in folder.glob(_PART):

@@ -142,7 +142,8 @@ def _old_disparities(file: h5py.File, views: _DatasetViews, product: float, shif
             views.width,
         )
     ):
-        values = np.asarray(depth[views.rows // 2, views.columns // 2], np.float64)
+        with np.errstate(invalid="ignore"):  # of damaged numbers
+            values = np.asarray(depth[views.rows // 2, views.columns // 2], np.float64)
         values = values[np.isfinite(values) & (values > 0)]
         if values.size:
             return product / values.max() - shift_px, product / values.min() - shift_px

@@ -14,9 +14,10 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 
 from freqlf.errors import FreqLFError
 from freqlf.io.files import replacing, write_bytes
-from freqlf.io.intake import decoding, open_file, silence_libraries
+from freqlf.io.intake import decoding, open_file, require_inflation, silence_libraries
 
 MOST_PIXELS = 90_000_000  # of a picture: real ones stay below, a damaged or hostile header does not
+_MODEST = ("PNG", "JPEG", "BMP", "PPM")  # cannot make anything a thousand times smaller
 _FORMATS = ("PNG", "WEBP", "JPEG", "TIFF", "BMP", "PPM")  # not those that start other programs
 
 
@@ -53,6 +54,9 @@ def open_image(path: Path) -> Iterator[ImageFile.ImageFile]:
         with image:
             if image.width * image.height > MOST_PIXELS:
                 raise _too_many_pixels(path)
+            if image.format in _MODEST:
+                pixel_bytes = image.width * image.height * len(image.getbands())
+                require_inflation(path, pixel_bytes, path.stat().st_size)
             yield image
 
 
@@ -65,8 +69,8 @@ def _decode(image: ImageFile.ImageFile, path: Path) -> NDArray[Any]:
     if colour is not None:
         return colour
     if image.mode in ("I;16", "I;16L", "I;16B", "I;16N", "I"):
-        grey = np.asarray(image).astype(np.int64)
-        if grey.min() < 0 or grey.max() > 65535:
+        grey = np.asarray(image)
+        if grey.dtype.itemsize > 2 and (grey.min() < 0 or grey.max() > 65535):
             raise ValueError("it has more than 16 bits per channel")
         return grey.astype(np.uint16)
     if image.mode == "F":

@@ -25,6 +25,8 @@ MOST_DIGITS = 300  # of a whole number; longer ones are no float any more
 MOST_INFLATION = 1100
 
 _REASON_LENGTH = 160
+# A pipe that nobody writes to would block. Not every system has all flags.
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 # What libraries remark about damaged files beside the one line that the user gets. A logger without any handler prints.
@@ -35,7 +37,7 @@ logging.getLogger("PIL").addHandler(logging.NullHandler())
 def open_file(path: Path) -> BinaryIO:
     """Open a regular file, or a link to one, to read its bytes."""
     with decoding(path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # a pipe that nobody writes to would block
+        descriptor = os.open(path, _READ)
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISREG(mode):
             return os.fdopen(descriptor, "rb")

@@ -21,6 +21,7 @@ _WARP_NUMBERS = 16
 # Freed memory is not always given back in pieces of the right size, and libraries keep buffers of their own.
 _FRAGMENTATION = 1.1
 _BUFFER_BYTES = 48_000_000
+_MORE_BYTES = 30_000_000
 
 
 @dataclass(frozen=True)
@@ -52,21 +53,29 @@ class Footprint:
     def choose_tile_px(self, height: int, width: int, limit_bytes: int, held_bytes: int) -> int:
         """The side of the tiles: as large as is useful, and as fits in beside what the process holds, views included.
 
-        held_bytes: what the process holds, with the views.
+        Whether the smallest fits was for `require` to say.
         """
-        for side_px in range(_LARGEST_TILE_PX, _SMALLEST_TILE_PX - 1, -_TILE_STEP_PX):
+        for side_px in range(_LARGEST_TILE_PX, _SMALLEST_TILE_PX, -_TILE_STEP_PX):
             fits = held_bytes + self.total_bytes(height, width, side_px) <= limit_bytes
-            is_useful = self._bytes_of_tile(height, width, side_px) <= _MOST_TILE_BYTES or side_px == _SMALLEST_TILE_PX
-            if fits and is_useful:
+            if fits and self._bytes_of_tile(height, width, side_px) <= _MOST_TILE_BYTES:
                 return side_px
-        needed_bytes = held_bytes + self.total_bytes(height, width, _SMALLEST_TILE_PX)
-        raise _too_large(height, width, needed_bytes, limit_bytes, held_bytes - self.view_bytes * height * width)
+        return _SMALLEST_TILE_PX
 
-    def require(self, height: int, width: int, limit_bytes: int) -> None:
-        """Refuse an image that cannot fit, before its views are read."""
-        needed = self.view_bytes * height * width + self.total_bytes(height, width, _SMALLEST_TILE_PX)
-        if needed > limit_bytes:
-            raise _too_large(height, width, needed, limit_bytes)
+    def require(self, height: int, width: int, limit_bytes: int, held_bytes: int) -> None:
+        """Refuse an image that cannot fit beside what the process holds, before its views are read.
+
+        What the refusal asks for is enough when it is granted: it is all that is needed, and some more for a process
+        that holds a little more next time.
+        """
+        needed_bytes = held_bytes + self.view_bytes * height * width
+        needed_bytes += self.total_bytes(height, width, _SMALLEST_TILE_PX)
+        if needed_bytes > limit_bytes:
+            asked_gb = math.ceil((needed_bytes + _MORE_BYTES) / 1e7) / 100
+            raise FreqLFError(
+                f"an image of {width} x {height} pixels needs {asked_gb:.2f} GB ({held_bytes / 1e9:.2f} GB of it for "
+                f"the program itself) with this model, and {limit_bytes / 1e9:.2f} GB are allowed; allow more memory "
+                "or scale the light field down"
+            )
 
 
 def count_warp_numbers(views: int, lines: int) -> int:
@@ -78,12 +87,3 @@ def find_widest(module: nn.Module) -> int:
     """Channels that go into or come out of the widest convolution."""
     convolutions = [part for part in module.modules() if isinstance(part, (nn.Conv2d, nn.Conv3d))]
     return max(max(part.in_channels, part.out_channels) for part in convolutions)
-
-
-def _too_large(height: int, width: int, needed_bytes: int, limit_bytes: int, own_bytes: int = 0) -> FreqLFError:
-    """own_bytes: what the program itself holds, if that is part of what is needed."""
-    own = f" ({own_bytes / 1e9:.1f} GB of it for the program itself)" if own_bytes > 0 else ""
-    return FreqLFError(
-        f"an image of {width} x {height} pixels needs at least {math.ceil(needed_bytes / 1e7) / 100:.2f} GB{own} with "
-        f"this model, and {limit_bytes / 1e9:.2f} GB are allowed; allow more memory or scale the light field down"
-    )

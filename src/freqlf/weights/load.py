@@ -28,7 +28,7 @@ def load_calibrated(model: str | Path) -> tuple[DisparityModel[Any], Calibration
         return SlopeModel(), None
     path = find_weights(model)
     weights = read_any_weights(path)
-    network = build_described(weights, path)
+    network = build_model(weights.config)
     load_state(network, weights.state, path)
     return network.eval(), weights.calibration
 
@@ -44,21 +44,18 @@ def find_weights(model: str | Path) -> Path:
     return path
 
 
-def build_described(weights: WeightFile, path: Path) -> DisparityModel[Any]:
-    """The network that a weight file describes; a description of another size than its weights is not built."""
-    with decoding(path, "the description of a model"):
-        with torch.device("meta"):  # where tensors have a shape and no memory
-            outline = build_model(weights.config)
-        described = sum(weight.numel() for weight in outline.state_dict().values())
-        if described != sum(weight.numel() for weight in weights.state.values()):
-            raise FreqLFError(f"the weights in {path} are not those of the model that it describes; it is damaged")
-        return build_model(weights.config)
-
-
 def read_any_weights(path: Path) -> WeightFile:
-    """A weight file, or the averaged weights of a training checkpoint (.pt)."""
-    if path.suffix != ".pt":
-        return read_weights(path)
+    """A weight file, or the averaged weights of a training checkpoint (.pt): those of the model that it describes."""
+    weights = _read_checkpoint(path) if path.suffix == ".pt" else read_weights(path)
+    with decoding(path, "the description of a model"), torch.device("meta"):  # where tensors have no memory
+        outline = build_model(weights.config).state_dict()
+    shapes = [{name: one.shape for name, one in state.items()} for state in (outline, weights.state)]
+    if shapes[0] != shapes[1]:
+        raise FreqLFError(f"the weights in {path} are not those of the model that it describes; it is damaged")
+    return weights
+
+
+def _read_checkpoint(path: Path) -> WeightFile:
     content = load_checkpoint(path)
     facts = {
         "preset": content.preset,

@@ -2,13 +2,15 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
 import torch
 from numba.core import event
+from numba.core.caching import Cache
 
 # Options of all loops: no lock on the interpreter, kept on disk, sums in any order. NaN stays NaN.
 LOOP: dict[str, Any] = {
@@ -54,3 +56,13 @@ class _Announcement(event.Listener):
 
 
 event.register("numba:compile", _Announcement())
+
+
+@contextmanager
+def _go_on_without(cache: Cache) -> Iterator[None]:
+    """A disk that is full or shut costs the compiler's time, not the result; Numba sees to that on Windows only."""
+    with suppress(OSError):
+        yield
+
+
+Cache._guard_against_spurious_io_errors = _go_on_without
