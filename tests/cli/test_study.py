@@ -27,7 +27,7 @@ def test_an_ablation_at_equal_cpu_time(flags, tmp_path, capsys):
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert "no probabilistic head" in printed
-    assert "sharpened mean" in printed
+    assert "tempered mean" in printed
     report = json.loads((tmp_path / "study" / "study.json").read_text())
     assert report["is_complete"]
     assert list(report["variants"]) == ["full", "no Fourier", "no local", "no SE", "no probabilistic head"]
@@ -35,7 +35,7 @@ def test_an_ablation_at_equal_cpu_time(flags, tmp_path, capsys):
         assert cost["steps"] == max(1, round(0.12 / cost["step_seconds"]))
         assert report["variants"][name]["steps"] == cost["steps"]
     single = report["variants"]["no probabilistic head"]
-    assert single["mean"]["mse_100"]["all"] == single["sharpened_mean"]["mse_100"]["all"]  # nothing to sharpen
+    assert single["mean"]["mse_100"]["all"] == single["tempered_mean"]["mse_100"]["all"]  # nothing to sharpen
     assert report["provenance"]["recipe"]["optimizer"] == "adamw"
     assert (tmp_path / "study" / "study.png").read_bytes().startswith(b"\x89PNG")
     assert "| full |" in (tmp_path / "study" / "tables.md").read_text()

@@ -19,13 +19,13 @@ def flags(make_scene, tmp_path):
 def test_a_weight_file_read_by_every_option(flags, tmp_path, capsys):
     assert main([*flags, "--out", str(tmp_path / "field.json")]) == 0
     printed = capsys.readouterr().out
-    assert "sharpened mean" in printed
+    assert "tempered mean" in printed
     report = json.loads((tmp_path / "field.json").read_text())
     assert list(report["fields"]) == ["index", "frequency", "off"]
     assert report["provenance"]["reference_px"] == 24
     for option, scores in report["fields"].items():
         assert f"{scores['mean']['all']['mse_100']:.3f}" in printed, option
-        assert set(scores["sharpened_mean"]) == {"one", "two", "all"}
+        assert set(scores["tempered_mean"]) == {"one", "two", "all"}
 
 
 @pytest.mark.parametrize(

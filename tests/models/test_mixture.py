@@ -108,7 +108,7 @@ def test_wrong_input_is_refused():
 
 def test_sharpening_goes_from_the_mean_to_the_mode():
     mixture = two_surfaces([0.9, 0.1], [0.0, 1.0], [0.1, 0.1])
-    assert mixture.sharpened_mean(1.0).item() == pytest.approx(mixture.mean().item())
-    assert mixture.sharpened_mean(3.0).item() == pytest.approx(0.1**3 / (0.9**3 + 0.1**3))
-    assert mixture.sharpened_mean(100.0).item() == pytest.approx(mixture.mode().item(), abs=1e-6)
-    assert two_surfaces([0.5, 0.5], [0.0, 1.0], [0.1, 0.1]).sharpened_mean().item() == pytest.approx(0.5)
+    assert mixture.tempered_mean(1.0).item() == pytest.approx(mixture.mean().item())
+    assert mixture.tempered_mean(3.0).item() == pytest.approx(0.1**3 / (0.9**3 + 0.1**3))
+    assert mixture.tempered_mean(100.0).item() == pytest.approx(mixture.mode().item(), abs=1e-6)
+    assert two_surfaces([0.5, 0.5], [0.0, 1.0], [0.1, 0.1]).tempered_mean().item() == pytest.approx(0.5)

@@ -36,7 +36,7 @@ def build(config: AlignedConfig = TINY) -> SweptFreqLF:
 
 
 def read(mixture: Mixture) -> torch.Tensor:
-    return torch.stack((mixture.sharpened_mean(), mixture.mean()), dim=1)
+    return torch.stack((mixture.tempered_mean(), mixture.mean()), dim=1)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(3, 3), (5, 5), (9, 7)])

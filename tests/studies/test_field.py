@@ -49,10 +49,10 @@ def test_scores_by_option(model):
     found = dict(compare_fields(model, 24, scenes, ALONE))
     assert list(found) == ["index", "frequency", "off"]
     assert found["frequency"].scores == validate(model, scenes, ALONE).scores
-    table = tabulate_fields(found, "sharpened_mean")
+    table = tabulate_fields(found, "tempered_mean")
     assert table.headings == ("field", "first", "second", "mean")
     assert table.rows[1][0] == "frequency"
-    mean = found["frequency"].mean("sharpened_mean")
+    mean = found["frequency"].mean("tempered_mean")
     assert table.rows[1][3] == f"{mean['mse_100']:.3f} / {mean['badpix_007']:.2f}"
     assert {column for _, column in table.best} == {1, 2, 3}
 

@@ -7,13 +7,13 @@ from freqlf.studies.summary import Spread, Summary, tabulate
 
 
 def make_result(variant: str, seed: int, mse: float, minutes: float | None = 2.0) -> RunResult:
-    """Scores of two scenes, `mse` on average; the sharpened mean has half of it."""
+    """Scores of two scenes, `mse` on average; the tempered mean has half of it."""
     scores = {
         estimate: {
             scene: {"mse_100": factor * (mse + offset), "badpix_007": 10 * factor * (mse + offset)}
             for scene, offset in (("one", -0.5), ("two", 0.5), ("all", 0.0))
         }
-        for estimate, factor in (("mean", 1.0), ("sharpened_mean", 0.5))
+        for estimate, factor in (("mean", 1.0), ("tempered_mean", 0.5))
     }
     return RunResult(variant, seed, 100, 1234, minutes, scores)
 
@@ -36,12 +36,12 @@ def test_mean_deviation_and_difference_of_equal_seeds():
 
 
 def test_a_table_against_the_baseline(summary):
-    table, sharpened = tabulate(summary, "full")
+    table, tempered = tabulate(summary, "full")
     assert table.headings[:5] == ("variant", "MSE x100", "delta", "BadPix(0.07) %", "delta")
     assert table.rows[0] == ("full", "1.500 ± 0.707", "-", "15.00 ± 7.07", "-", "1,234", "100", "2.0")
     assert table.rows[1][:5] == ("no local", "5.500 ± 2.121", "+4.000", "55.00 ± 21.21", "+40.00")
     assert table.best == {(0, 1), (0, 3)}
-    assert sharpened.rows[1][2] == "+2.000"
+    assert tempered.rows[1][2] == "+2.000"
     assert "over 2 seeds" in to_markdown(table)
 
 

@@ -37,7 +37,7 @@ def test_scores_are_those_of_all_point_estimates():
     assert found.scores["local_mean"]["slanted"].mse_100 < 1e-9
     assert found.mean("local_mean")["badpix_007"] == 0
     stray = 0.1**3 / (0.9**3 + 0.1**3)
-    assert abs(found.scores["sharpened_mean"]["slanted"].mse_100 - 100 * stray**2) < 1e-6
+    assert abs(found.scores["tempered_mean"]["slanted"].mse_100 - 100 * stray**2) < 1e-6
     assert found.summary()["mean"]["all"]["mse_100"] == found.mean()["mse_100"]
 
 

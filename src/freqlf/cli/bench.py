@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from freqlf.cli.arguments import Repeats, SidePx, Threads
-from freqlf.cli.costs import Device, Piece, check_options, measure_and_report
+from freqlf.cli.costs import Piece, check_options, measure_and_report
 from freqlf.evaluation.tables import Table
+from freqlf.inference.compute import Device
 
 if TYPE_CHECKING:
     from freqlf.studies.cost.measurement import Cost

@@ -31,8 +31,8 @@ from freqlf.models.footprint import Footprint
 from freqlf.models.tiles import Progress, Tiling
 from freqlf.outputs.estimate import Estimate
 from freqlf.weights.calibration import Calibration
-from freqlf.weights.load import SLOPE, load_calibrated
-from freqlf.weights.registry import WEIGHTS
+from freqlf.weights.load import load_calibrated
+from freqlf.weights.registry import SLOPE, WEIGHTS
 
 # The best packaged weights there are; without any, what needs none.
 DEFAULT_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)

@@ -25,7 +25,7 @@ class MapReader:
 
     def __call__(self, mixture: Mixture) -> Tensor:
         """The maps of the mixture's pixels."""
-        disparity_px = mixture.sharpened_mean()
+        disparity_px = mixture.tempered_mean()
         if len(self.names) == 1:
             return disparity_px.unsqueeze(1)
         deviation_px = mixture.variance().sqrt()

@@ -19,7 +19,7 @@ def convolve(field: Tensor, weight: Tensor, bias: Tensor | None, dilation: int =
     """A field (B, C, H, W) by a weight (channels, C, 3, 3), `dilation` pixels between taps, to the same size."""
     is_learning = torch.is_grad_enabled() and weight.requires_grad and not torch.is_autocast_enabled(field.device.type)
     if is_learning and can_fuse(field.detach(), weight.detach()):
-        return _Convolution.apply(field, weight, bias, dilation)
+        return _Convolution.apply(field, weight, bias, dilation)  # type: ignore[no-untyped-call]
     return F.conv2d(field, weight, bias, padding=dilation, dilation=dilation)
 
 

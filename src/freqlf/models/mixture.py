@@ -63,7 +63,7 @@ class Mixture:
         weights = self.logits.masked_fill(~near, -math.inf).softmax(dim=1)
         return (weights * self.means).sum(dim=1)
 
-    def sharpened_mean(self, power: float = 3.0) -> Tensor:
+    def tempered_mean(self, power: float = 3.0) -> Tensor:
         """The mean under the weights raised to a power: between the mean (1) and the mode (infinity).
 
         Small stray weights no longer pull the estimate off its surface, yet two equal surfaces still average.

@@ -38,7 +38,9 @@ def gelu(x: Tensor, bias: Tensor | None = None) -> Tensor:
     if can_fuse(x.detach()) and _is_dense(x):
         from freqlf.models.kernels.activation import Gelu, activate
 
-        return Gelu.apply(x, bias) if torch.is_grad_enabled() else activate(x, bias, x)
+        if torch.is_grad_enabled():
+            return Gelu.apply(x, bias)  # type: ignore[no-untyped-call]
+        return activate(x, bias, x)
     x = x if bias is None else x + bias
     return F.gelu(x) if torch.is_grad_enabled() else torch.ops.aten.gelu_(x)
 
@@ -51,7 +53,7 @@ def gelu_of(z: Tensor) -> Tensor:
     if torch.is_grad_enabled():
         from freqlf.models.kernels.activation import Gelu
 
-        return Gelu.apply(dense, None)
+        return Gelu.apply(dense, None)  # type: ignore[no-untyped-call]
     from freqlf.models.kernels.activation import activate
 
     return activate(dense, None, torch.empty_like(dense) if dense is z else dense)

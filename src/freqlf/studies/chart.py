@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from freqlf.studies.headings import METRICS
 from freqlf.studies.summary import Summary
 
-_SHOWN = {"mean": "mixture mean", "sharpened_mean": "sharpened mean"}
+_SHOWN = {"mean": "mixture mean", "tempered_mean": "tempered mean"}
 
 
 def draw_study(summary: Summary, title: str) -> Figure:

@@ -73,7 +73,7 @@ WEIGHTS: dict[str, Weights] = {
         ),
         commit="ca44a6ff3ca9",
         cpu_hours=3.42,
-        protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, sharpened mean",
+        protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, tempered mean",
         scores={
             "boxes": (3.58, 12.69),
             "cotton": (0.555, 1.87),
@@ -98,7 +98,7 @@ WEIGHTS: dict[str, Weights] = {
         ),
         commit="ca44a6ff3ca9",
         cpu_hours=1.15,
-        protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, sharpened mean",
+        protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, tempered mean",
         scores={
             "boxes": (4.599, 14.06),
             "cotton": (0.632, 2.26),
@@ -120,7 +120,7 @@ WEIGHTS: dict[str, Weights] = {
         ),
         commit="786d843240db",
         cpu_hours=0.61,
-        protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, sharpened mean",
+        protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, tempered mean",
         scores={
             "boxes": (6.321, 17.67),
             "cotton": (0.825, 4.33),

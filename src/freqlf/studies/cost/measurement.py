@@ -22,7 +22,7 @@ from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
 from freqlf.provenance import describe_run
 from freqlf.studies.cost.process import run_in_fresh_process
-from freqlf.weights.load import SLOPE
+from freqlf.weights.registry import SLOPE
 
 VIEWS = 9
 # What protocols say about every measurement.
