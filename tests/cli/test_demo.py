@@ -45,9 +45,9 @@ def test_a_second_demo_needs_overwrite(tmp_path, capsys):
     ("options", "message"),
     [
         (["--views", "4"], "odd"),
-        (["--views", "1"], "at least 3"),
-        (["--size", "1"], "at least 2 x 2"),
-        (["--size", "0"], "at least 1"),
+        (["--views", "1"], "between 3 and"),
+        (["--size", "1"], "between 2 and"),
+        (["--size", "0"], "between 2 and"),
         (["--seed", "-1"], "seed"),
     ],
 )

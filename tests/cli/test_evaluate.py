@@ -289,7 +289,7 @@ def test_bad_input_is_one_line_code_2_and_writes_nothing(golden, evaluate, damag
         (("--compare", "ours=nowhere"), "a name of its own"),
         (("--split", "a,z"), "no scene z"),
         (("--split", ","), "--split names no scene"),
-        (("--calibration", "nowhere.json"), "cannot read nowhere.json"),
+        (("--calibration", "nowhere.json"), "nowhere.json does not exist"),
         (("--border", "16"), "leaves nothing"),
     ],
 )

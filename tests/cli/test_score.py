@@ -144,7 +144,7 @@ def empty_the_data(tmp_path):
         (break_prediction_size, "pred/a.pfm: the prediction is 8 x 8 pixels, the ground truth 40 x 32"),
         (break_prediction_header, "pred/a.pfm is damaged: its header says 1000000000 x 1"),
         (break_prediction_by_colour, "pred/a.pfm is a colour PFM"),
-        (make_prediction_unreadable, "cannot read"),
+        (make_prediction_unreadable, "is a folder, not a file"),
         (remove_prediction, "has no <scene>.pfm"),
         (add_stranger, "has a map of b"),
         (fill_ground_truth_with_nan, "no pixel to score"),

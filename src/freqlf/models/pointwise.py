@@ -25,6 +25,11 @@ def multiply_pixels(weights: Sequence[Tensor], parts: Sequence[Tensor]) -> Tenso
     for weight, part in zip(weights, parts, strict=True):
         pixels = part.flatten(2).transpose(1, 2)  # B, H*W, C_i
         factors = weight.T.expand(part.shape[0], -1, -1)
-        mixed = torch.bmm(pixels, factors) if mixed is None else mixed.baddbmm_(pixels, factors)
+        if mixed is None:
+            mixed = torch.bmm(pixels, factors)
+        elif torch.is_autocast_enabled(part.device.type):  # autocast does not know products in place
+            mixed = torch.baddbmm(mixed, pixels, factors)
+        else:
+            mixed.baddbmm_(pixels, factors)
     assert mixed is not None
     return mixed
