@@ -61,7 +61,7 @@ def test_a_bandwidth_study_lists_scenes(flags, tmp_path, capsys):
         (["--seed", "1"], "use --seeds instead of --seed"),
         (["--minutes", "1", "--steps", "5"], "--minutes decides the number of steps"),
         (["--seeds", "1", "1"], "different seeds"),
-        (["--minutes", "-1"], "more than -1 minutes"),
+        (["--minutes", "-1"], "--minutes must be between 0 and"),
         (["--validation-split", "none"], "no scene to score the runs on"),
         (["--validation-split", "one"], "one is in --train-split and in --validation-split"),
         (["--preset", "freqlf-huge"], "unknown preset"),

@@ -34,7 +34,7 @@ def test_a_weight_file_read_by_every_option(flags, tmp_path, capsys):
         (["--model", "unknown"], "unknown model 'unknown'"),
         (["--scenes", "three"], "no scene three"),
         (["--scenes", ","], "--scenes names no scene"),
-        (["--reference-px", "1"], "too small for modes"),
+        (["--reference-px", "1"], "--reference-px must be between 2 and"),
     ],
 )
 def test_mistakes_are_one_line(flags, changes, message, capsys):
