@@ -1,5 +1,6 @@
 """The app from drop to viewer, in a real browser, with the server as users start it."""
 
+import base64
 import signal
 import subprocess
 import sys
@@ -56,6 +57,18 @@ def wait_for(page, name: str, text: str) -> str:
     return item.inner_text()
 
 
+def drop(page, path: Path) -> None:
+    """Let a file fall on the page."""
+    page.evaluate(
+        """([name, text]) => {
+          const content = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)), transfer = new DataTransfer();
+          transfer.items.add(new File([content], name));
+          document.getElementById("drop").dispatchEvent(new DragEvent("drop", { dataTransfer: transfer }));
+        }""",
+        [path.name, base64.b64encode(path.read_bytes()).decode()],
+    )
+
+
 def find_job(page, name: str):
     return page.locator("#jobs li", has=page.locator("b", has_text=name)).first
 
@@ -75,7 +88,7 @@ def test_from_drop_to_viewer_and_back(start_app, open_page, views: Path, tmp_pat
     with zipfile.ZipFile(tmp_path / "packed.zip", "w") as archive:
         for path in views.iterdir():
             archive.write(path, f"packed/{path.name}")
-    page.set_input_files("#files", [tmp_path / "packed.zip"])
+    drop(page, tmp_path / "packed.zip")
     wait_for(page, "packed.zip", "format numbered")
     page.locator("select[name=model]").select_option("slope")
     press(page, "planes", "start")

@@ -1,9 +1,12 @@
 """The page in a real browser; whatever it writes to the console as an error fails the test."""
 
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.ndimage
 from browsing import (
     download,
     find_middle,
@@ -245,6 +248,19 @@ def test_unsure_pixels_fade_and_are_left_out_of_files(page, folder, tmp_path) ->
     assert (fewer_mm[:, 0] / fewer_mm[:, 2] * focal_px + (WIDTH - 1) / 2 < UNSURE_FROM).all()
 
 
+def test_pixels_without_evidence_are_left_out(folder, open_page, tmp_path) -> None:
+    copy = shutil.copytree(folder, tmp_path / "result")
+    no_evidence = np.zeros((HEIGHT, WIDTH), np.float32)
+    no_evidence[80:] = 0.9
+    write_pfm(copy / "no-evidence.pfm", no_evidence)
+    assert main(["view", str(copy)]) == 0
+    page = open_page((copy / "view.html").as_uri())
+    assert number(point_at(page, 20, 90, "no-evidence")["no evidence"]) == pytest.approx(0.9)
+    set_slider(page, "#max-no-evidence", 0.5)
+    values = read_pfm(download(page, "#save-pfm", tmp_path))
+    assert np.array_equal(np.isfinite(values), no_evidence < 0.5)
+
+
 def test_the_crop_box_cuts_points(page, tmp_path) -> None:
     page.locator("#box summary").click()
     set_slider(page, "#box input[aria-label='z to']", 0.5)  # the square is in the nearer half, the wall is not
@@ -376,3 +392,23 @@ def test_one_map_slides_over_the_other(comparison) -> None:
     assert places == {"0", "1"}
     blink.click()
     assert blink.get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.slow
+def test_the_page_of_a_large_image_is_small_and_soon_ready(tmp_path, open_page) -> None:
+    rng = np.random.default_rng(0)
+    y, x = np.mgrid[:960, :1280] / 960
+    surface_px = np.sin(3 * x + 2 * y) + np.where((x - 0.5) ** 2 + (y - 0.5) ** 2 < 0.1, 0.8, 0)
+    noise_px = scipy.ndimage.gaussian_filter(rng.normal(0, 0.2, (4, 960, 1280)), (0, 5, 5))  # 0.01 px, as a network's
+    maps = [(surface_px + noise).astype(np.float32) for noise in noise_px]
+    view = np.clip(0.5 + scipy.ndimage.gaussian_filter(rng.normal(0, 0.8, (960, 1280, 3)), (2, 2, 0)), 0, 1)
+    light_field = LightField.from_array(np.broadcast_to(view.astype(np.float32), (9, 9, 960, 1280, 3)))
+    Estimate(maps[0], *maps, "tiny", 1.0, light_field).save(tmp_path / "result")
+    assert main(["view", str(tmp_path / "result")]) == 0
+    path = tmp_path / "result" / "view.html"
+    assert path.stat().st_size < 8e6
+    page = open_page(path.as_uri())
+    if os.getloadavg()[0] > 0.5 * (os.cpu_count() or 1):
+        pytest.skip("small, but other programs keep this machine busy, so the time says nothing")
+    ready_ms = page.evaluate("performance.getEntriesByName('ready')[0].startTime")
+    assert ready_ms < 3000

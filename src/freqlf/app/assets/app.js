@@ -68,9 +68,13 @@ element("drop").addEventListener("dragleave", () => element("drop").classList.re
 element("drop").addEventListener("drop", (event) => {
   event.preventDefault();
   element("drop").classList.remove("over");
-  const entries = [...event.dataTransfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  const things = [...event.dataTransfer.items].filter((item) => item.kind === "file")
+    .map((item) => item.webkitGetAsEntry?.() ?? item.getAsFile());  // now: later the items are gone
   attempt(async () => {
-    for (const entry of entries) await handOver(entry.name, (await readFolder(entry)).filter(wanted));
+    for (const thing of things) {
+      const files = thing instanceof File ? [{ path: thing.name, file: thing }] : await readFolder(thing);
+      await handOver(thing.name, files.filter(wanted));
+    }
   });
 });
 element("choose-files").addEventListener("click", () => element("files").click());

@@ -179,13 +179,15 @@ function addPoints(canvas, shapes, pictures) {
   }
 
   // Large images are drawn with fewer, larger points first, and with all once nothing moves: not every machine has a GPU.
-  let rest = null;
+  // The time to wait begins when the first drawing is on the screen, or a slow machine would never show it.
+  let drawings = 0;
   function drawSoon() {
     let every = Math.ceil((width * height) / DRAFT_POINTS);
     if (every > 1 && width % every === 0) every += 1;  // or whole columns would be left out
-    clearTimeout(rest);
     draw(every);
-    if (every > 1) rest = setTimeout(() => draw(1), REST_MS);
+    const drawing = ++drawings;
+    const finish = () => { if (drawing === drawings) draw(1); };
+    if (every > 1) requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(finish, REST_MS)));
   }
 
   function drawMarks(rows) {
