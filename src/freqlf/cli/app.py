@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+from freqlf.cli.arguments import Gigabytes, Port
 from freqlf.errors import FreqLFError
 
 
-def run(work: Path = Path("freqlf-app"), port: int = 0, max_upload_gb: float = 4.0, open: bool = False) -> None:
+def run(work: Path = Path("freqlf-app"), port: Port = 0, max_upload_gb: Gigabytes = 4.0, open: bool = False) -> None:
     """Serve a page on this computer: drop light fields, follow their estimates, look at the results.
 
     Other machines cannot reach the page, and its address holds a secret. Files are kept in the work folder until they

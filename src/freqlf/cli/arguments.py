@@ -16,6 +16,8 @@ SidePx = Annotated[int, Range(2, 30_000)]
 BorderPx = Annotated[int, Range(0, 10_000)]
 Views = Annotated[int, Range(3, 255)]
 Disparity = Annotated[float, Range(-10_000, 10_000)]
+Port = Annotated[int, Range(0, 65_535)]
+Gigabytes = Annotated[float, Range(0.001, 10_000)]
 Modes = Annotated[int, Range(1, 4096)]
 
 
