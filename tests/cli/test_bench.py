@@ -23,9 +23,13 @@ def test_times_and_memory_are_printed_and_written(tmp_path: Path, capsys: pytest
     assert report["provenance"]["threads"] == 1
     rows = [line for line in (tmp_path / "out" / "tables.md").read_text().splitlines() if line.startswith("| freqlf")]
     assert rows[0].startswith(f"| freqlf-small | 48 x 48 | {tiled['best_s']:.2f} | {whole['best_s']:.2f} | ")
-    assert rows[1].startswith("| freqlf | 48 x 48 | - | - | - | - | ")
+    assert rows[1].startswith("| freqlf | 48 x 48 | - | - | - | - | - | ")
     assert rows[1].endswith(f" {memory_only['process_mb']:.0f} | - |")
-    assert len(rows) == 2
+    stages = tiled["stages_s"]
+    assert list(stages)[:3] == ["slope", "pass 1, evidence", "pass 1, layers"]
+    assert rows[2].startswith(f"| freqlf-small | 48 x 48 | {stages['slope']:.2f} | ")
+    assert len(rows) == 3
+    assert tiled["times_faster"] == pytest.approx(tiled["yardstick_s"] / tiled["best_s"])
 
 
 def test_large_images_are_measured_less_often() -> None:

@@ -27,7 +27,7 @@ def run(
     out: Path | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Time estimates in tiles and in one piece beside the machine's own matrix product, and measure their memory.
+    """Time estimates beside the machine's own matrix product and a network of EPINET's size, and measure their memory.
 
     The weights are untrained, as the cost does not depend on them. Each model and size runs in a fresh process, in
     turns with the matrix product, and the best times count. Takes some minutes.
@@ -53,11 +53,11 @@ def run(
 
     def report(costs: "list[Cost]", hardware: str, folder: Path | None) -> tuple[list[Table], dict[str, Any]]:
         from freqlf.studies.cost.measurement import time_spectral
-        from freqlf.studies.cost.tables import tabulate_speed
+        from freqlf.studies.cost.tables import tabulate_speed, tabulate_stages
 
         spectral = time_spectral(channels=128, size_px=512, repeats=repeats)
         facts = {"spectral": vars(spectral) | {"speedup": spectral.speedup}}
-        return [tabulate_speed(costs, spectral, hardware)], facts
+        return [tabulate_speed(costs, spectral, hardware), tabulate_stages(costs)], facts
 
     measure_and_report(
         *("bench", pieces, report, CONTENTS), device=device, threads=threads, out=out, overwrite=overwrite

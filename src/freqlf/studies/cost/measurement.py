@@ -3,9 +3,10 @@
 Times on a shared machine wander, so the estimates take turns with a large matrix product: the ratio counts.
 """
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
 from freqlf.provenance import describe_run
 from freqlf.studies.cost.process import run_in_fresh_process
+from freqlf.studies.cost.yardstick import Yardstick, make_strip
 from freqlf.weights.registry import SLOPE
 
 VIEWS = 9
@@ -52,6 +54,8 @@ class Cost:
         process_mb: the process's peak, Python, torch and weights included.
         multiply_adds: of the network's convolutions and matrix products; 0 if there is no network.
         gemm_gflops: 10^9 operations per second of a large matrix product, measured in turns with the estimates.
+        yardstick_s: of a network of EPINET's size on an image of this size, in turns as well, from a strip of it.
+        stages_s: of each stage of one more estimate; what is not in tiles counts to the stage that follows it.
     """
 
     model: str
@@ -62,6 +66,8 @@ class Cost:
     process_mb: float | None = None
     multiply_adds: int = 0
     gemm_gflops: float | None = None
+    yardstick_s: float | None = None
+    stages_s: dict[str, float] = field(default_factory=dict)
 
     @property
     def mean_s(self) -> float | None:
@@ -88,9 +94,14 @@ class Cost:
         """The achieved rate as a share of the matrix product's."""
         return None if self.gflops is None or self.gemm_gflops is None else self.gflops / self.gemm_gflops
 
+    @property
+    def times_faster(self) -> float | None:
+        """Than the network of EPINET's size."""
+        return None if self.best_s is None or self.yardstick_s is None else self.yardstick_s / self.best_s
+
     def values(self) -> dict[str, object]:
         """Everything, for JSON."""
-        derived = ("mean_s", "deviation_s", "best_s", "gflops", "share_of_gemm")
+        derived = ("mean_s", "deviation_s", "best_s", "gflops", "share_of_gemm", "times_faster")
         return vars(self) | {name: getattr(self, name) for name in derived}
 
 
@@ -116,17 +127,38 @@ def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: D
     estimator.run(light_field, tile_px)
     process_mb = peak_memory_mb()
     peak_mb = torch.cuda.max_memory_allocated() / 1e6 if is_cuda else process_mb - before_mb
-    seconds, gemm_s = [], []
+    seconds, gemm_s, strip_s = [], [], []
+    yardstick, strip = Yardstick().to(device), make_strip(size_px).to(device)
     factor = torch.randn(_GEMM_SIZE, _GEMM_SIZE, device=device)
     for _ in range(repeats):
         seconds.append(estimator.run(light_field, tile_px).seconds)
         gemm_s.append(best_times({"gemm": lambda: (factor @ factor)[0, 0].item()}, 2)["gemm"])
+        strip_s.append(best_times({"strip": lambda: yardstick(strip)[0, 0, 0, 0].item()}, 1)["strip"])
     gemm_gflops = 2e-9 * _GEMM_SIZE**3 / min(gemm_s) if gemm_s else None
-    multiply_adds = 0
+    multiply_adds, yardstick_s, stages_s = 0, None, {}
     if repeats:
+        yardstick_s = min(strip_s) * size_px / strip.shape[-2]
+        stages_s = time_stages(estimator, light_field, tile_px)
         stacks = read_stacks(random_light_field(lines, _COUNTED_PX), lines, estimator.device)
         multiply_adds = round(count_multiply_adds(network, stacks) * (size_px / _COUNTED_PX) ** 2)
-    return Cost(model, size_px, whole, tuple(seconds), peak_mb, process_mb, multiply_adds, gemm_gflops)
+    return Cost(
+        *(model, size_px, whole, tuple(seconds), peak_mb, process_mb, multiply_adds, gemm_gflops, yardstick_s, stages_s)
+    )
+
+
+def time_stages(estimator: Estimator, light_field: LightField, tile_px: int | None) -> dict[str, float]:
+    """Seconds of each stage of an estimate, in their order, by what it tells about its progress; layers are one."""
+    seconds: dict[str, float] = {}
+    last = time.perf_counter()
+
+    def count(stage: str, done: int, total: int) -> None:
+        nonlocal last
+        now, name = time.perf_counter(), re.sub(r"layer \d+", "layers", stage)
+        seconds[name] = seconds.get(name, 0.0) + now - last
+        last = now
+
+    estimator.run(light_field, tile_px, count)
+    return seconds
 
 
 @dataclass(frozen=True)

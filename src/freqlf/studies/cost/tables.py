@@ -16,21 +16,48 @@ def tabulate_speed(costs: Sequence[Cost], spectral: SpectralTiming, hardware: st
         ways = [measured.get((model, size_px, whole)) for whole in (False, True)]
         seconds = [format_number(cost.best_s if cost else None, 2) for cost in ways]
         memory = [format_number(cost.process_mb if cost else None, 0) for cost in ways]
-        return model, f"{size_px} x {size_px}", *seconds, *_format_rate(ways[0]), *memory
+        faster = ways[0].times_faster if ways[0] else None
+        ratio = "-" if faster is None else f"{faster:.1f} x"
+        return model, f"{size_px} x {size_px}", *seconds, ratio, *_format_rate(ways[0]), *memory
 
     return Table(
         "estimates in tiles and in one piece",
-        ("model", "image", "tiles [s]", "whole [s]", "GFLOP/s of GEMM", "share", "tiles [MB]", "whole [MB]"),
+        (
+            "model",
+            "image",
+            "tiles [s]",
+            "whole [s]",
+            "EPINET-size",
+            "GFLOP/s of GEMM",
+            "share",
+            "tiles [MB]",
+            "whole [MB]",
+        ),
         tuple(row(*image) for image in dict.fromkeys((cost.model, cost.size_px) for cost in costs)),
         notes=(
             f"Here: {hardware}; untrained weights, on which the cost does not depend.",
             "Time: the best run, without reading the views. Rate: convolutions and products over all of the time in "
             "tiles, beside a large matrix product. Memory: peak of a fresh process, Python and torch included.",
+            "EPINET-size: how many times longer a network of EPINET's size takes (5.1 million weights, as published), "
+            "measured in turns, on a strip of the image.",
             f"Fourier branch, C={spectral.channels}, {spectral.size_px} x {spectral.size_px}: "
             f"{1e3 * spectral.truncated_s:.0f} ms by truncated transforms, {1e3 * spectral.fft_s:.0f} ms by FFT: "
             f"{spectral.speedup:.1f} times faster.",
         ),
     )
+
+
+def tabulate_stages(costs: Sequence[Cost]) -> Table:
+    """For `freqlf bench`: where the time of estimates in tiles goes, in seconds."""
+    tiled = [cost for cost in costs if not cost.whole and cost.stages_s]
+    stages = list(dict.fromkeys(stage for cost in tiled for stage in cost.stages_s))
+
+    def row(cost: Cost) -> Row:
+        times = [format_number(cost.stages_s.get(stage), 2) for stage in stages]
+        return cost.model, f"{cost.size_px} x {cost.size_px}", *times
+
+    notes = ("One estimate; what comes before a stage, such as packing the views, counts to it.",)
+    return Table("stages of estimates in tiles [s]", ("model", "image", *stages), tuple(map(row, tiled)), notes=notes)
 
 
 def tabulate_growth(measured: Sequence[Growth], hardware: str) -> list[Table]:
