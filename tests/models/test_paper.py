@@ -112,7 +112,7 @@ def test_scale_of_activations(variant):
     horizontal, vertical, _ = render_tilted_plane((9, 9), size=48)
     noisy = [(stack + 0.02 * torch.randn_like(stack)).clamp(0, 1) for stack in (horizontal, vertical)]
     deviations = {}
-    parts = {"lift": model.lift, "project": model.encoder, "hidden": model.decoder.mlp.hidden}
+    parts = {"lift": model.lift, "project": model.encoder}
     parts |= {f"layer {i}": layer for i, layer in enumerate(model.layers)}
     parts |= {name: getattr(model.encoder, name) for name in ("spatial", "horizontal", "vertical")}
     for name, part in parts.items():
