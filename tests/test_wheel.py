@@ -51,6 +51,10 @@ def test_the_wheel_holds_all_that_is_not_code(programs: Path, tmp_path: Path) ->
     root, *files = run(programs / "python", "-c", code, cwd=tmp_path).splitlines()
     assert Path(root).is_relative_to(programs.parent)
     source = ROOT / "src" / "freqlf"
-    others = [path for path in source.rglob("*") if path.is_file() and path.suffix not in (".py", ".pyc")]
+    others = [
+        path
+        for path in source.rglob("*")
+        if path.is_file() and path.suffix != ".py" and path.parent.name != "__pycache__"
+    ]
     assert len(others) > len(WEIGHTS)
     assert {path.relative_to(source).as_posix() for path in others} <= set(files)

@@ -128,7 +128,7 @@ def test_damaged_files_are_named(study):
     (again,) = run(study)  # scored again, not trained again
     assert again.minutes is None
     (study.directory / "plan.json").write_text("{")
-    with pytest.raises(FreqLFError, match=r"plan\.json is not what a study wrote"):
+    with pytest.raises(FreqLFError, match=r"plan\.json is not JSON"):
         run(study)
 
 

@@ -198,7 +198,7 @@ def test_another_recipe_is_refused_with_the_difference(tmp_path):
 
 def test_places_that_cannot_be_written_to_are_found_at_once(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(FreqLFError, match=r"cannot write to .*file/run: Not a directory"):
+    with pytest.raises(FreqLFError, match=r"cannot write .*file/run: Not a directory"):
         run(tmp_path / "file" / "run")
 
 
