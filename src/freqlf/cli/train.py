@@ -49,6 +49,7 @@ def run(
     synthetic_data: Path | None = None,
     resume: bool = False,
     weights: str | None = None,
+    weights_part: str = "",
     max_minutes: Minutes = math.inf,
     checkpoint_minutes: Minutes = 5.0,
     validation_minutes: Minutes = 10.0,
@@ -77,6 +78,7 @@ def run(
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
         resume: Continue the run in OUT, if there is one.
         weights: Packaged weights, a .safetensors file or a checkpoint (.pt) to begin from.
+        weights_part: Of these weights, take only those whose names begin so, such as passes.0, the first pass.
         max_minutes: Stop and save after so long, to be resumed later.
         checkpoint_minutes: Time between checkpoints.
         validation_minutes: Time between validations.
@@ -123,6 +125,7 @@ def run(
                 directory=out,
                 resume=resume,
                 weights=weights,
+                weights_part=weights_part,
                 max_minutes=max_minutes,
                 checkpoint_minutes=checkpoint_minutes,
                 validation_minutes=validation_minutes,

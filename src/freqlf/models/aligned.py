@@ -6,13 +6,14 @@ disparity; FreqLF+ adds the diagonal views and the cost curve around the estimat
 views per axis, and shearing the light field shears the estimate along.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from freqlf.lightfield import LightField
+from freqlf.models.backbone import Backbone
 from freqlf.models.base import DisparityModel, Reader
 from freqlf.models.config import EPI_LINES
 from freqlf.models.convolution import convolve
@@ -28,12 +29,12 @@ from freqlf.models.evidence import (
 )
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
 from freqlf.models.halflines import HalfLines
-from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
 from freqlf.models.pointwise import mix_and_activate
 from freqlf.models.scale import gelu, gelu_of, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
-from freqlf.models.streaming import read_field, update_field
+from freqlf.models.streaming import read_field
+from freqlf.models.sweep import SecondOpinion, SweepOptions, sweep_surfaces
 from freqlf.models.tiles import WHOLE, Tile, Tiling
 from freqlf.models.views import read_half_lines
 
@@ -51,11 +52,13 @@ class EvidenceCounts(NamedTuple):
     per_half_line: int
 
 
-def count_evidence(lines: int, windows_px: Sequence[int], relative_px: Sequence[float]) -> EvidenceCounts:
-    """The inputs of a `HalfLineEncoder`; each line has two half-lines."""
-    hypotheses = count_hypotheses(windows_px)
+def count_evidence(lines: int, windows_px: Sequence[int], relative_px: Sequence[float], swept: int) -> EvidenceCounts:
+    """The inputs of a `HalfLineEncoder`; each line has two half-lines. `swept` as in `RefinementPass`."""
+    hypotheses, has_contrast = count_hypotheses(windows_px) + swept, swept > 0
     return EvidenceCounts(
-        count_context_channels(hypotheses), 2 * lines, count_half_line_channels(hypotheses, relative_px)
+        count_context_channels(hypotheses, has_contrast=has_contrast),
+        2 * lines,
+        count_half_line_channels(hypotheses, relative_px, has_contrast=has_contrast),
     )
 
 
@@ -98,6 +101,8 @@ class HalfLineEncoder(nn.Module):
         half_lines: HalfLines,
         hypotheses_px: Tensor,
         relative_px: Sequence[float] = (),
+        normalised: HalfLines | None = None,
+        *,
         tiling: Tiling = WHOLE,
         stage: str = "evidence",
     ) -> Tensor:
@@ -108,8 +113,10 @@ class HalfLineEncoder(nn.Module):
             # First the pixels that the convolutions see, around them those that the evidence sees.
             seen = tile.grown(self.reach_px, H, W)
             outer = seen.grown(EVIDENCE_REACH_PX, H, W)
-            window = half_lines.window(outer.y, outer.x, outer.height, outer.width)
-            context, measured = self.gather(window, outer.of(hypotheses_px), relative_px)
+            place = (outer.y, outer.x, outer.height, outer.width)
+            contrast = None if normalised is None else normalised.window(*place)
+            window = half_lines.window(*place)
+            context, measured = self.gather(window, outer.of(hypotheses_px), relative_px, contrast)
             stem = mix_and_activate(self.read, (context, self.measure(measured)))
             # The margin of the evidence is cut off here, where the channels are fewest.
             stem = seen.inside(outer).of(stem).contiguous(memory_format=torch.channels_last)
@@ -126,106 +133,108 @@ class HalfLineEncoder(nn.Module):
         return pixels.flatten(3).permute(0, 3, 1, 2)
 
 
-class Briefing(NamedTuple):
-    """What a pass is told about every pixel.
-
-    hypotheses_px: (B, N, H, W), the first is the estimate, see `surround`.
-    knowledge: (B, channels, H, W), features of a sweep; None without one.
-    prior: (B, N, H, W), log densities that the sweep gives the hypotheses; None likewise.
-    """
-
-    hypotheses_px: Tensor
-    knowledge: Tensor | None = None
-    prior: Tensor | None = None
-
-
 class RefinementPass(nn.Module):
-    """Evidence about hypotheses in, a mixture anchored at them out."""
+    """Evidence about hypotheses in, a mixture anchored at them out.
+
+    windows_px, relative_px: see `PassConfig`.
+    swept: surfaces of a plane sweep that are hypotheses too; 0 for a pass that knows of no sweep.
+    """
 
     def __init__(
         self,
         encoder: HalfLineEncoder,
-        layers: Sequence[HybridLayer],
+        layers: Backbone,
         decoder: Decoder,
         *,
         windows_px: Sequence[int],
         relative_px: Sequence[float],
-        knowledge_channels: int = 0,
+        swept: int = 0,
     ) -> None:
-        """knowledge_channels: of what a sweep knows, see `Briefing`; 0 if there is none."""
         super().__init__()
         self.encoder = encoder
-        self.recall: nn.Conv2d | None = None
-        if knowledge_channels:
-            inputs = knowledge_channels + count_hypotheses(windows_px)
-            self.recall = nn.Conv2d(inputs, encoder.look.out_channels, 1)
-            scale_weights(self.recall, gain=0.5, after_gelu=False)
-        self.layers = nn.Sequential(*layers)
+        self.layers = layers
         self.decoder = decoder
-        self.windows_px, self.relative_px = tuple(windows_px), tuple(relative_px)
+        self.windows_px, self.relative_px, self.swept = tuple(windows_px), tuple(relative_px), swept
 
-    def brief(self, estimate_px: Tensor, alternative_px: Tensor) -> Briefing:
-        """The estimate (B, 1, H, W), the surfaces around it and the alternative, without anybody's opinion of them."""
-        return Briefing(surround(estimate_px, alternative_px, self.windows_px))
+    def propose(self, estimate_px: Tensor, alternative_px: Tensor, opinion: SecondOpinion | None) -> Tensor:
+        """Hypotheses (B, N, H, W): the estimate (B, 1, H, W), surfaces around it, the alternative, those of a sweep."""
+        hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
+        if not self.swept:
+            return hypotheses_px
+        assert opinion is not None  # models with such passes have a sweep
+        return torch.cat((hypotheses_px, opinion.surfaces_px), dim=1)
 
-    def forward(self, half_lines: HalfLines, briefing: Briefing, queries: Tensor | None = None) -> Mixture:
-        """Refine what the briefing says about every pixel; the mixture is asked at every pixel or at `queries`."""
-        field = self.encode(half_lines, briefing)
-        anchors_px, prior = self._choose_anchors(briefing)
-        return self.decoder(gelu_of(field), queries, anchors=anchors_px, prior=prior)
+    def forward(
+        self, half_lines: HalfLines, hypotheses_px: Tensor, opinion: SecondOpinion | None, queries: Tensor | None = None
+    ) -> Mixture:
+        """The mixture of every pixel, or at `queries`."""
+        field = self.encode(half_lines, hypotheses_px, opinion)
+        return self.decoder(gelu_of(field), queries, anchors=self._choose_anchors(hypotheses_px))
 
     def stream(
-        self, half_lines: HalfLines, briefing: Briefing, read: Reader, tiling: Tiling, stage: str = "pass"
+        self,
+        half_lines: HalfLines,
+        hypotheses_px: Tensor,
+        opinion: SecondOpinion | None,
+        read: Reader,
+        tiling: Tiling,
+        stage: str = "pass",
     ) -> Tensor:
         """The maps that `read` takes from the same mixture."""
-        field = self.encode(half_lines, briefing, tiling, stage)
-        anchors_px, prior = self._choose_anchors(briefing)
-        return read_field(self.decoder, field, read, tiling, f"{stage}, mixture", anchors_px, prior, gelu_of)
+        field = self.encode(half_lines, hypotheses_px, opinion, tiling, stage)
+        anchors_px = self._choose_anchors(hypotheses_px)
+        return read_field(self.decoder, field, read, tiling, f"{stage}, mixture", anchors_px, gelu_of)
 
-    def encode(self, half_lines: HalfLines, briefing: Briefing, tiling: Tiling = WHOLE, stage: str = "pass") -> Tensor:
+    def encode(
+        self,
+        half_lines: HalfLines,
+        hypotheses_px: Tensor,
+        opinion: SecondOpinion | None,
+        tiling: Tiling = WHOLE,
+        stage: str = "pass",
+    ) -> Tensor:
         """The latent field (B, channels, H, W)."""
-        field = self.encoder(half_lines, briefing.hypotheses_px, self.relative_px, tiling, f"{stage}, evidence")
-        field = self._recall(field, briefing, tiling, stage)
-        return update_field(self.layers, field, tiling, f"{stage}, layer")
+        normalised = opinion.normalised if opinion is not None and self.swept else None
+        field = self.encoder(
+            half_lines, hypotheses_px, self.relative_px, normalised, tiling=tiling, stage=f"{stage}, evidence"
+        )
+        return self.layers.update(field, tiling, f"{stage}, layer")
 
-    def _recall(self, field: Tensor, briefing: Briefing, tiling: Tiling, stage: str) -> Tensor:
-        """Add what a sweep knows to the field."""
-        recall, knowledge, prior = self.recall, briefing.knowledge, briefing.prior
-        if recall is None or knowledge is None or prior is None:
-            return field
-
-        def add(tile: Tile) -> Tensor:
-            return tile.of(field) + recall(torch.cat((tile.of(knowledge), 0.5 * tile.of(prior)), dim=1))
-
-        H, W = field.shape[-2:]
-        return tiling.fill(H, W, f"{stage}, recall", add, onto=field)
-
-    def _choose_anchors(self, briefing: Briefing) -> tuple[Tensor, Tensor | None]:
+    def _choose_anchors(self, hypotheses_px: Tensor) -> Tensor:
         """The estimate comes first, so that a decoder of fewer components starts from it."""
-        K = self.decoder.components
-        return briefing.hypotheses_px[:, :K], None if briefing.prior is None else briefing.prior[:, :K]
+        return hypotheses_px[:, : self.decoder.components]
 
 
 class AlignedFreqLF(DisparityModel[HalfLines]):
     """The compact FreqLF, or FreqLF+ if its passes evaluate relative costs and its lines include diagonals."""
 
-    def __init__(self, lines: Sequence[str], passes: Sequence[RefinementPass], slope: SlopeOptions) -> None:
+    def __init__(
+        self,
+        lines: Sequence[str],
+        passes: Sequence[RefinementPass],
+        slope: SlopeOptions,
+        sweep: SweepOptions | None = None,
+    ) -> None:
         super().__init__()
         self.lines = tuple(lines)
         self.passes = nn.ModuleList(passes)
-        self.slope = slope
+        self.slope, self.sweep = slope, sweep
         self.slope_lines = choose_slope_lines(self.lines)
+        self.is_traceable = sweep is None  # how many planes there are depends on the scene
 
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
         """The mixtures of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
         estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
-        *first, last = (one for one in self.passes if isinstance(one, RefinementPass))
+        opinion = None if self.sweep is None else sweep_surfaces(half_lines, estimate_px, self.sweep)
         mixtures: list[Mixture] = []
-        for refine in first:
-            mixtures.append(refine(half_lines, refine.brief(estimate_px, alternative_px)))
-            estimate_px, alternative_px = split_surfaces(mixtures[-1])
-        return [*mixtures, last(half_lines, last.brief(estimate_px, alternative_px), queries)]
+        for number, refine in enumerate(self._passes, start=1):
+            hypotheses_px = refine.propose(estimate_px, alternative_px, opinion)
+            asked = queries if number == len(self.passes) else None
+            mixtures.append(refine(half_lines, hypotheses_px, opinion, asked))
+            if number < len(self.passes):
+                estimate_px, alternative_px = split_surfaces(mixtures[-1])
+        return mixtures
 
     def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
         """All lines, packed by half-lines."""
@@ -237,27 +246,38 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         tiling.report("slope", 0, 1)
         estimate_px, alternative_px = estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px)
         tiling.report("slope", 1, 1)
+        opinion = None
+        if self.sweep is not None:
+            tiling.report("plane sweep", 0, 1)
+            opinion = sweep_surfaces(views, estimate_px, self.sweep)
+            tiling.report("plane sweep", 1, 1)
         maps = estimate_px
-        for number, refine in enumerate(self.passes, start=1):
-            assert isinstance(refine, RefinementPass)
+        for number, refine in enumerate(self._passes, start=1):
             is_last = number == len(self.passes)
+            hypotheses_px = refine.propose(estimate_px, alternative_px, opinion)
             reader = read if is_last else _read_surfaces
-            briefing = refine.brief(estimate_px, alternative_px)
-            maps = refine.stream(views, briefing, reader, tiling, f"pass {number}")
+            maps = refine.stream(views, hypotheses_px, opinion, reader, tiling, f"pass {number}")
             if not is_last:
                 estimate_px, alternative_px = maps.split(1, dim=1)
         return maps
 
+    @property
+    def _passes(self) -> Iterator[RefinementPass]:
+        return (one for one in self.passes if isinstance(one, RefinementPass))
+
     def footprint(self, views: int) -> Footprint:
-        """One latent field, or the views at half resolution; in a tile, warped views and evidence."""
-        passes = [one for one in self.passes if isinstance(one, RefinementPass)]
-        encoders = [one.encoder for one in passes]
+        """One latent field, or the views at half resolution; in a tile, warped views and evidence.
+
+        A sweep adds the views by their contrast and their grey image; coarser fields are a third of the finest at most.
+        """
+        encoders = [one.encoder for one in self._passes]
         view_bytes = 4 * 3 * views
+        swept_bytes = 0 if self.sweep is None else view_bytes + view_bytes // 3
         channels = max(encoder.look.out_channels for encoder in encoders)
         widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)
         return Footprint(
             view_bytes,
-            image_bytes=max(view_bytes // 4, 4 * channels) + 4 * MAPS,
+            image_bytes=max(view_bytes // 4, 4 * channels * 4 // 3) + 4 * MAPS + swept_bytes,
             tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest),
             margin_px=EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders),
         )

@@ -6,14 +6,14 @@ from typing import Any
 import torch
 
 from freqlf.models.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence
+from freqlf.models.backbone import FlatBackbone, Hourglass
 from freqlf.models.base import DisparityModel
 from freqlf.models.config import AlignedConfig, EpiConfig, ModelConfig, PassConfig
 from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.paper import FreqLF, build_paper_model
 from freqlf.models.slope import SlopeOptions
-from freqlf.models.swept import SweptFreqLF
-from freqlf.models.volume import SweepPass
+from freqlf.models.sweep import SweepOptions
 
 
 def build_model(config: ModelConfig) -> DisparityModel[Any]:
@@ -36,59 +36,65 @@ def _build_epi(config: EpiConfig) -> FreqLF:
     )
 
 
-def _build_aligned(config: AlignedConfig) -> AlignedFreqLF | SweptFreqLF:
-    if config.sweep is None:
-        return AlignedFreqLF(config.lines, [_build_pass(config, one) for one in config.passes], SlopeOptions())
-    sweep = SweepPass(2 * len(config.lines), **asdict(config.sweep))
-    refine = _build_pass(config, config.passes[0], sweep.knowledge_channels)
-    return SweptFreqLF(config.lines, sweep, refine, SlopeOptions())
+def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
+    sweep = None if config.sweep is None else SweepOptions(**asdict(config.sweep))
+    return AlignedFreqLF(config.lines, [_build_pass(config, one) for one in config.passes], SlopeOptions(), sweep)
 
 
-def _build_pass(config: AlignedConfig, one: PassConfig, knowledge_channels: int = 0) -> RefinementPass:
+def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     switches = config.switches
-    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px)
+    swept = len(config.sweep.windows_px) if config.sweep is not None and one.swept else 0
+    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px, swept)
     encoder = HalfLineEncoder(
         counts, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
     )
-    layers = _build_layers(config, one)
+    layers = _build_hourglass(config, one) if one.coarse_channels else _build_flat_backbone(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
-        decoder = _build_anchored_decoder(one.channels, config.components, has_prior=knowledge_channels > 0)
-    return RefinementPass(
-        encoder,
-        layers,
-        decoder,
-        windows_px=one.windows_px,
-        relative_px=one.relative_px,
-        knowledge_channels=knowledge_channels,
-    )
+        decoder = _build_anchored_decoder(one.channels, config.components + swept)
+    return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px, swept=swept)
 
 
-def _build_anchored_decoder(channels: int, components: int, *, has_prior: bool) -> MixtureDecoder:
-    """Starts where the estimate is: most weight on it, unless a prior weighs the anchors; offsets near zero."""
+def _build_anchored_decoder(channels: int, components: int) -> MixtureDecoder:
+    """Starts where the estimate is: most weight on it, offsets near zero."""
     decoder = MixtureDecoder(channels, channels, components, initial_spread_px=0.0, initial_deviation_px=0.15)
     output = decoder.mlp.output
     assert output.bias is not None
     with torch.no_grad():
         output.weight.mul_(0.1)
-        if not has_prior:
-            output.bias[0] = 2.0
+        output.bias[0] = 2.0
     return decoder
 
 
-def _build_layers(config: AlignedConfig, one: PassConfig) -> list[HybridLayer]:
-    return [
-        HybridLayer(
-            one.channels,
-            (one.modes, one.modes),
-            fourier=config.switches.fourier,
-            local=config.switches.local,
-            residual=True,
-            field=config.field,
-            reference_px=_square(config.reference_px),
-        )
-        for _ in range(one.layers)
-    ]
+def _build_flat_backbone(config: AlignedConfig, one: PassConfig) -> FlatBackbone:
+    return FlatBackbone(*(_build_layer(config, one, one.channels) for _ in range(one.layers)))
+
+
+def _build_hourglass(config: AlignedConfig, one: PassConfig) -> Hourglass:
+    """The Fourier branch is at the coarsest level only: long waves are what it is for, and they need few pixels."""
+    *finer, coarsest = enumerate((one.channels, *one.coarse_channels))
+
+    def build_level(channels: int, level: int, *, fourier: bool) -> list[HybridLayer]:
+        return [_build_layer(config, one, channels, shrunk_by=2**level, fourier=fourier) for _ in range(one.layers)]
+
+    down = [build_level(channels, level, fourier=False) for level, channels in finer]
+    down.append(build_level(coarsest[1], coarsest[0], fourier=True))
+    return Hourglass(down, [build_level(channels, level, fourier=False) for level, channels in finer])
+
+
+def _build_layer(
+    config: AlignedConfig, one: PassConfig, channels: int, *, shrunk_by: int = 1, fourier: bool = True
+) -> HybridLayer:
+    reference_px = None if config.reference_px is None else config.reference_px // shrunk_by
+    return HybridLayer(
+        channels,
+        (one.modes, one.modes),
+        fourier=config.switches.fourier and fourier,
+        local=config.switches.local,
+        residual=True,
+        field=config.field,
+        reference_px=_square(reference_px),
+    )
 
 
 def _square(side_px: int | None) -> tuple[int, int] | None:

@@ -6,8 +6,6 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from freqlf.models.swept import SweptFreqLF
-
 
 def count_parameters(model: nn.Module) -> int:
     """Learned numbers; a complex weight counts twice."""
@@ -24,11 +22,10 @@ def count_multiply_adds(model: nn.Module, stacks: Mapping[str, Tensor]) -> int:
 def measure_local_reach_px(model: nn.Module) -> int:
     """Side of the square of pixels that the convolutions in a row can see, Fourier branch and SE left aside.
 
-    For a model of several passes, that of all passes together, and of a plane sweep before them.
+    For a model of several passes, that of all passes together.
     """
     passes = getattr(model, "passes", [model])
-    swept = 2 * model.sweep.reach_px if isinstance(model, SweptFreqLF) else 0
-    return 1 + swept + sum(_reach_of(one) for one in passes)
+    return 1 + sum(_reach_of(one) for one in passes)
 
 
 def _reach_of(module: nn.Module) -> int:

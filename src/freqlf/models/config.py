@@ -19,6 +19,11 @@ def _check_positive(config: Any, *names: str) -> None:
             raise FreqLFError(f"{name} must be between 1 and {_MOST}, not {getattr(config, name)}")
 
 
+def _check_windows(windows_px: tuple[int, ...]) -> None:
+    if not windows_px or any(window < 3 or window % 2 == 0 for window in windows_px):
+        raise FreqLFError(f"windows_px must be odd numbers of at least 3, not {windows_px}")
+
+
 @dataclass(frozen=True)
 class Switches:
     """The components that the ablations remove.
@@ -89,6 +94,9 @@ class PassConfig:
         relative_px: distances from the estimate at which matching costs are evaluated. Not empty means that
             disparities are enumerated, so it stays empty in the base model.
         shared_channels: width of a first layer that all half-lines share; 0 for none.
+        coarse_channels: widths of further levels at 1/2, 1/4 ... of the resolution, each with L layers on the way down
+            and, but for the coarsest, on the way up; the Fourier branch is at the coarsest level then.
+        swept: whether the surfaces of the plane sweep are hypotheses too, and views by their contrast evidence.
     """
 
     channels: int = 48
@@ -98,44 +106,34 @@ class PassConfig:
     windows_px: tuple[int, ...] = (11, 31)
     relative_px: tuple[float, ...] = ()
     shared_channels: int = 0
+    coarse_channels: tuple[int, ...] = ()
+    swept: bool = False
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "modes", "stem_channels")
         if self.shared_channels < 0:
             raise FreqLFError(f"shared_channels must be at least 0, not {self.shared_channels}")
-        if not self.windows_px or any(window < 3 or window % 2 == 0 for window in self.windows_px):
-            raise FreqLFError(f"windows_px must be odd numbers of at least 3, not {self.windows_px}")
+        _check_windows(self.windows_px)
+        if any(not 1 <= width <= _MOST for width in self.coarse_channels):
+            raise FreqLFError(f"coarse_channels must be between 1 and {_MOST}, not {self.coarse_channels}")
 
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """A plane sweep before the passes of an aligned model, see `SweepPass`.
-
-    Attributes:
-        step_px: distance of the planes.
-        margin_px: how far they go beyond the range of the slope field.
-        most_planes: planes at most.
-        channels: of the volumes at 1/2, 1/4 and 1/8 of the resolution.
-        context_channels: of the central view's features there.
-        layers: 3D layers there.
-    """
+    """A plane sweep whose surfaces are hypotheses of passes that are `swept`; see `SweepOptions` for the settings."""
 
     step_px: float = 0.25
     margin_px: float = 0.5
     most_planes: int = 40
-    channels: tuple[int, int, int] = (24, 32, 48)
-    context_channels: tuple[int, int, int] = (32, 48, 64)
-    layers: tuple[int, int, int] = (1, 2, 2)
+    windows_px: tuple[int, ...] = (5, 9)
 
     def __post_init__(self) -> None:
         _check_positive(self, "most_planes")
+        _check_windows(self.windows_px)
         if self.step_px <= 0 or self.margin_px < 0:
             raise FreqLFError(
                 f"step_px must be positive and margin_px not negative, not {self.step_px}, {self.margin_px}"
             )
-        for name in ("channels", "context_channels", "layers"):
-            if len(getattr(self, name)) != 3 or min(getattr(self, name)) < 1:
-                raise FreqLFError(f"{name} must be three numbers of at least 1, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -145,8 +143,8 @@ class AlignedConfig:
     Attributes:
         lines: the lines of views it uses.
         passes: each refines the estimate of the one before.
-        components: K of the mixture.
-        sweep: a plane sweep that finds the first estimate; without it, that is the slope field.
+        components: K of the mixtures; that of a swept pass has one more for each surface of the sweep.
+        sweep: a plane sweep, for passes that are `swept`.
         field, reference_px, switches: as in `EpiConfig`.
     """
 
@@ -166,8 +164,8 @@ class AlignedConfig:
             raise FreqLFError(f"lines must be some of {', '.join(STAR_LINES)}, not {self.lines}")
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
-        if self.sweep is not None and len(self.passes) > 1:
-            raise FreqLFError(f"a plane sweep is followed by one pass, not by {len(self.passes)}")
+        if (self.sweep is not None) != any(one.swept for one in self.passes):
+            raise FreqLFError("a model has a sweep if and only if one of its passes is swept")
 
     @property
     def enumerates_disparities(self) -> bool:
@@ -202,12 +200,25 @@ PRESETS: dict[str, ModelConfig] = {
         ),
         components=7,
     ),
-    # The default: a plane sweep decides between surfaces, one pass at full resolution makes the result sharp.
+    # A plane sweep adds surfaces where texture is faint; the second pass sees far, by an hourglass.
     "freqlf-plus-sweep": AlignedConfig(
         lines=STAR_LINES,
-        passes=(PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),),
+        passes=(
+            PassConfig(channels=32, layers=3, shared_channels=16),
+            PassConfig(
+                channels=64,
+                layers=2,
+                stem_channels=96,
+                windows_px=(7, 21),
+                relative_px=(-0.25, -0.1, 0.1, 0.25),
+                shared_channels=32,
+                coarse_channels=(96, 128),
+                swept=True,
+            ),
+        ),
         components=7,
         sweep=SweepConfig(),
+        reference_px=160,
     ),
 }
 

@@ -1,7 +1,6 @@
 """The coordinate-conditioned decoder: from the latent field to a mixture at every pixel or query."""
 
 import math
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -67,7 +66,6 @@ class Decoder(nn.Module):
         *,
         size: tuple[int, int] | None = None,
         anchors: Tensor | None = None,
-        prior: Tensor | None = None,
     ) -> Mixture:
         """A mixture (B, K, ...) from the latent field z (B, C, H, W).
 
@@ -76,7 +74,6 @@ class Decoder(nn.Module):
         Neither: the field's own grid, where sampling changes nothing and is left out.
         anchors: (B, a, H, W), disparities in px to which the means are offsets. Component k belongs to anchor
             k modulo a, so any number of anchors up to K serves.
-        prior: (B, a, H, W), log weights that the anchors start from.
         """
         if queries is not None and size is not None:
             raise FreqLFError("a decoder takes queries or the size of a grid, not both")
@@ -84,18 +81,16 @@ class Decoder(nn.Module):
             raise FreqLFError(f"{anchors.shape[1]} anchors for {self.components} components: use at most as many")
         if queries is None:
             height, width = z.shape[-2:] if size is None else size
-            anchors, prior = (None if one is None else resize_to(one, height, width) for one in (anchors, prior))
-            return self.decode(resize_to(z, height, width), make_grid(height, width, z).unsqueeze(0), anchors, prior)
+            anchors = None if anchors is None else resize_to(anchors, height, width)
+            return self.decode(resize_to(z, height, width), make_grid(height, width, z).unsqueeze(0), anchors)
         z = sample_at(z, queries).unsqueeze(3)  # B, C, N, 1: the queries as a column of pixels
-        anchors, prior = (None if one is None else sample_at(one, queries).unsqueeze(3) for one in (anchors, prior))
-        mixture = self.decode(z, queries.transpose(1, 2).unsqueeze(3), anchors, prior)
+        anchors = None if anchors is None else sample_at(anchors, queries).unsqueeze(3)
+        mixture = self.decode(z, queries.transpose(1, 2).unsqueeze(3), anchors)
         return Mixture(mixture.logits.squeeze(3), mixture.means.squeeze(3), mixture.deviations.squeeze(3))
 
-    def decode(self, z: Tensor, q: Tensor, anchors: Tensor | None = None, prior: Tensor | None = None) -> Mixture:
+    def decode(self, z: Tensor, q: Tensor, anchors: Tensor | None = None) -> Mixture:
         """The mixture (B, K, h, w) of features z (B, C, h, w) at coordinates q (B or 1, 2, h, w)."""
         mixture = self.interpret(self.mlp(z, q).float())
-        if prior is not None:
-            mixture = replace(mixture, logits=mixture.logits + self._spread(prior))
         return mixture if anchors is None else mixture.shifted(self._spread(anchors))
 
     def interpret(self, outputs: Tensor) -> Mixture:

@@ -47,32 +47,47 @@ class Evidence(NamedTuple):
     half_lines: Tensor
 
 
-def count_context_channels(hypotheses: int) -> int:
-    """Colour, two gradients at two scales, the other hypotheses and the estimate's bumpiness."""
-    return 3 + 2 + 2 + (hypotheses - 1) + 1
+def count_context_channels(hypotheses: int, *, has_contrast: bool = False) -> int:
+    """Colour, two gradients at two scales, the other hypotheses and the estimate's bumpiness; with normalised views
+    two costs of each hypothesis in its neighbourhood.
+    """
+    return 3 + 2 + 2 + (hypotheses - 1) + 1 + (2 * hypotheses if has_contrast else 0)
 
 
-def count_half_line_channels(hypotheses: int, relative_px: Sequence[float]) -> int:
-    """Two costs of each hypothesis, one of each relative disparity, of near and far views, and three more."""
-    return 2 * hypotheses + len(relative_px) + 2 + 3
+def count_half_line_channels(hypotheses: int, relative_px: Sequence[float], *, has_contrast: bool = False) -> int:
+    """Two costs of each hypothesis, one of each relative disparity, of near and far views, and three more; with
+    normalised views a third cost of each hypothesis.
+    """
+    return 2 * hypotheses + len(relative_px) + 2 + 3 + (hypotheses if has_contrast else 0)
 
 
 @torch.no_grad()
-def gather_evidence(half_lines: HalfLines, hypotheses_px: Tensor, relative_px: Sequence[float] = ()) -> Evidence:
+def gather_evidence(
+    half_lines: HalfLines,
+    hypotheses_px: Tensor,
+    relative_px: Sequence[float] = (),
+    normalised: HalfLines | None = None,
+) -> Evidence:
     """Evidence for the hypotheses (B, N, H, W), of which the first is the estimate.
 
     relative_px adds the cost curve around the estimate at these distances from it. It stays empty in models
-    that must not enumerate disparities.
+    that must not enumerate disparities. normalised are the same views by their local contrast: what they cost in the
+    neighbourhood of a pixel decides where texture is faint.
     """
     equations = half_lines.normal_equations(hypotheses_px[:, :1])
     numerators, denominators = (box_mean(part, 3) for part in equations)
     measure = _measure_fused if can_fuse(hypotheses_px, half_lines.views) else _measure
-    measurements = measure(half_lines, hypotheses_px, relative_px, numerators, denominators)
-    return Evidence(_describe_context(half_lines.centre, hypotheses_px), measurements)
+    measurements = measure(half_lines, normalised, hypotheses_px, relative_px, numerators, denominators)
+    context = _describe_context(half_lines.centre, hypotheses_px)
+    if normalised is not None:
+        around = _describe_neighbourhood(measurements, hypotheses_px.shape[1], len(relative_px))
+        context = torch.cat((context, around), dim=1)
+    return Evidence(context, measurements)
 
 
 def _measure(
     half_lines: HalfLines,
+    normalised: HalfLines | None,
     hypotheses_px: Tensor,
     relative_px: Sequence[float],
     numerators: Tensor,
@@ -84,6 +99,8 @@ def _measure(
         measurements += _compare(half_lines, hypothesis_px, is_estimate=index == 0)
     for offset_px in relative_px:
         measurements.append(_compress(half_lines.costs(hypotheses_px[:, :1] + offset_px)))
+    if normalised is not None:
+        measurements += [_compress_contrast(normalised.costs(one)) for one in hypotheses_px.split(1, dim=1)]
     # The offset that each half-line would like best, and how sure it is.
     measurements.append(torch.tanh(4 * numerators / (denominators + 0.02)))
     measurements.append(0.25 * torch.log(denominators + 0.01))
@@ -92,6 +109,7 @@ def _measure(
 
 def _measure_fused(
     half_lines: HalfLines,
+    normalised: HalfLines | None,
     hypotheses_px: Tensor,
     relative_px: Sequence[float],
     numerators: Tensor,
@@ -103,9 +121,13 @@ def _measure_fused(
 
     B, N, H, W = hypotheses_px.shape
     around_px = [hypotheses_px[:, :1] + offset_px for offset_px in relative_px]
-    channels = count_half_line_channels(N, relative_px)
+    channels = count_half_line_channels(N, relative_px, has_contrast=normalised is not None)
     measurements = hypotheses_px.new_empty(B, H, W, len(half_lines.slices), channels)
     compare_hypotheses(half_lines.packed(), torch.cat([hypotheses_px, *around_px], dim=1), N, measurements)
+    if normalised is not None:
+        costs = hypotheses_px.new_empty(B, H, W, len(half_lines.slices), N)
+        compare_hypotheses(normalised.packed(), hypotheses_px, 0, costs)
+        measurements[..., -2 - N : -2] = _compress_contrast(costs)
     describe_equations(numerators, denominators, measurements)
     return measurements.permute(0, 3, 4, 1, 2)
 
@@ -113,6 +135,28 @@ def _measure_fused(
 def _compress(cost: Tensor) -> Tensor:
     """To about [-1, 1.5] on a logarithmic scale: in dark or flat places small differences decide as well."""
     return cost.add(0.003).log_().mul_(0.5).add_(1.9)
+
+
+def _compress_contrast(cost: Tensor) -> Tensor:
+    """The same for differences of normalised views, which are of order 1 where views disagree."""
+    return cost.add(0.03).log_().mul_(0.5).add_(0.8)
+
+
+def _describe_neighbourhood(measurements: Tensor, hypotheses: int, relative: int) -> Tensor:
+    """Costs (B, 2N, H, W) of the hypotheses around each pixel, of views and of normalised views, less the least one's.
+
+    Of a line's two sides the better one counts, for the other may see an occluder.
+    """
+    first = 2 * hypotheses + 3 + relative  # of the normalised views' costs
+    # As in `_measure`: five measurements of the first hypothesis, two of each of the others.
+    raw = [0, *range(5, 5 + 2 * (hypotheses - 1), 2)]
+    costs = []
+    for channels in (raw, list(range(first, first + hypotheses))):
+        chosen = measurements[:, :, channels]  # B, J, N, H, W
+        sides = torch.minimum(chosen[:, 0::2], chosen[:, 1::2]).mean(dim=1)
+        around = box_mean(sides, 9)
+        costs.append(2 * (around - around.amin(dim=1, keepdim=True)))
+    return torch.cat(costs, dim=1)
 
 
 def _compare(half_lines: HalfLines, disparity_px: Tensor, *, is_estimate: bool) -> list[Tensor]:

@@ -96,7 +96,6 @@ def read_field(
     tiling: Tiling,
     stage: str,
     anchors_px: Tensor | None = None,
-    prior: Tensor | None = None,
     activation: Callable[[Tensor], Tensor] = lambda part: part,
 ) -> Tensor:
     """The maps that `read` takes from the decoder's mixtures, for the whole field."""
@@ -104,8 +103,8 @@ def read_field(
     coordinates = make_grid(H, W, field).unsqueeze(0)
 
     def read_tile(tile: Tile) -> Tensor:
-        anchors, weights = (None if one is None else tile.of(one) for one in (anchors_px, prior))
-        return read(decoder.decode(activation(tile.of(field)), tile.of(coordinates), anchors, weights))
+        anchors = None if anchors_px is None else tile.of(anchors_px)
+        return read(decoder.decode(activation(tile.of(field)), tile.of(coordinates), anchors))
 
     return tiling.fill(H, W, stage, read_tile)
 

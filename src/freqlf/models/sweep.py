@@ -7,21 +7,28 @@ range of the scene's own slope field, so shearing the light field moves them alo
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from freqlf.models.filters import box_mean
-from freqlf.models.halflines import HalfLines, spatial_gradient
+from freqlf.models.filters import box_mean, median3
+from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
 from freqlf.models.kernels import can_fuse
-from freqlf.models.kernels.planes import sweep_fused
+from freqlf.models.kernels.contrast import normalise_views
+from freqlf.models.kernels.planes import cost_fused, sweep_fused
 
 # Added to differences before their logarithm: about that of neighbouring 8-bit levels.
 _FLOOR = 0.003
 # Local contrast normalisation: side of the window, and the deviation that counts as no contrast at all.
 _CONTRAST_WINDOW_PX = 15
 _CONTRAST_FLOOR = 0.005
+
+# Of a line's two sides the better one counts, since the other may see an occluder; the worse one a little.
+_CAUTION = 0.1
+# Of the least squares on normalised views, whose differences are of order 1: see `HalfLines.normal_equations`.
+_ROBUSTNESS, _DAMPING, _LARGEST_STEP_PX = 0.3, 1e-3, 0.15
 
 MEASUREMENTS = 3  # for each plane and half-line
 
@@ -39,6 +46,100 @@ class Planes:
     def count(self) -> int:
         """D, the number of planes."""
         return self.disparities_px.shape[1]
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How the range of a scene is swept.
+
+    Attributes:
+        step_px: distance of the planes.
+        margin_px: how far they go beyond the range of the slope field.
+        most_planes: planes at most.
+        windows_px: sides of the windows that costs are averaged over; each gives a surface.
+    """
+
+    step_px: float = 0.25
+    margin_px: float = 0.5
+    most_planes: int = 40
+    windows_px: tuple[int, ...] = (5, 9)
+
+
+class SecondOpinion(NamedTuple):
+    """What the views say of a pixel when faint texture counts as much as any other.
+
+    normalised: the views by their local contrast.
+    surfaces_px: (B, windows, H, W), the disparities at which they agree best.
+    """
+
+    normalised: HalfLines
+    surfaces_px: Tensor
+
+
+@torch.no_grad()
+def sweep_surfaces(half_lines: HalfLines, slope_px: Tensor, options: SweepOptions) -> SecondOpinion:
+    """The plane of least cost in each window, made exact by a parabola and a Lucas-Kanade step.
+
+    slope_px (B, 1, H, W) says which planes are worth trying.
+    """
+    planes = place_planes(slope_px, half_lines.centre, options.step_px, options.margin_px, options.most_planes)
+    normalised = normalise_contrast(half_lines)
+    grey = replace(
+        normalised,
+        centre=normalised.centre.mean(dim=1, keepdim=True),
+        views=normalised.views.mean(dim=2, keepdim=True),
+    )
+    found = torch.stack([_find_cheapest(grey, b, planes.disparities_px[b], options) for b in range(len(slope_px))])
+    surfaces_px = [
+        _step_closer(normalised, one, window_px)
+        for one, window_px in zip(found.split(1, dim=1), options.windows_px, strict=True)
+    ]
+    return SecondOpinion(normalised, torch.cat(surfaces_px, dim=1))
+
+
+def _find_cheapest(grey: HalfLines, b: int, disparities_px: Tensor, options: SweepOptions) -> Tensor:
+    """Disparities (windows, H, W) of least cost in each window; only three costs a pixel are kept."""
+    compute = cost_fused if can_fuse(grey.centre, grey.views) else cost_by_warping
+    (H, W), windows = grey.centre.shape[-2:], len(options.windows_px)
+    least = grey.centre.new_full((windows, H, W), math.inf)
+    before, after, previous = (torch.zeros_like(least) for _ in range(3))
+    best = torch.zeros_like(least, dtype=torch.long)
+    for plane, disparity_px in enumerate(disparities_px.tolist()):
+        cost = compute(grey, b, disparity_px, _CAUTION)
+        costs = torch.cat([box_mean(cost[None, None], window) for window in options.windows_px], dim=1)[0]
+        follows = best == plane - 1
+        after = torch.where(follows, costs, after)
+        is_less = costs < least
+        before, after = torch.where(is_less, previous, before), torch.where(is_less, costs, after)
+        best, least = torch.where(is_less, plane, best), torch.where(is_less, costs, least)
+        previous = costs
+    # A parabola through the least cost and its neighbours; not at the ends of the range.
+    curvature = before - 2 * least + after
+    is_inside = (best > 0) & (best < len(disparities_px) - 1) & (curvature > 0)
+    offset = torch.where(is_inside, 0.5 * (before - after) / curvature, 0.0).clamp_(-0.5, 0.5)
+    return disparities_px[best] + options.step_px * offset
+
+
+def _step_closer(normalised: HalfLines, disparity_px: Tensor, window_px: int) -> Tensor:
+    """One step of least squares over the window, for surfaces between planes and slanted ones."""
+    parts = normalised.normal_equations(disparity_px, _ROBUSTNESS)
+    numerator, denominator = (box_mean(part.sum(dim=1, keepdim=True), window_px) for part in parts)
+    step = (numerator / (denominator + _DAMPING)).clamp_(-_LARGEST_STEP_PX, _LARGEST_STEP_PX)
+    return median3(disparity_px + step)
+
+
+def cost_by_warping(half_lines: HalfLines, b: int, disparity_px: float, caution: float) -> Tensor:
+    """How badly the views of image b disagree with the centre at one disparity, occlusion-aware, (H, W).
+
+    The sum over lines of the better one of their two half-lines, and `caution` times that of both.
+    """
+    one = replace(half_lines, centre=half_lines.centre[b : b + 1], views=half_lines.views[b : b + 1])
+    parts = [
+        (values.abs().mean(dim=2).sum(dim=1), visible.sum(dim=1))
+        for values, visible in one.residuals(one.centre[:, :1].new_full((1, 1, *one.centre.shape[-2:]), disparity_px))
+    ]
+    costs = average_parts(parts)[0]  # J, H, W
+    return torch.minimum(costs[0::2], costs[1::2]).sum(dim=0) + caution * costs.sum(dim=0)
 
 
 @torch.no_grad()
@@ -85,18 +186,21 @@ def sweep_planes(half_lines: HalfLines, normalised: HalfLines, planes: Planes) -
 
 @torch.no_grad()
 def normalise_contrast(half_lines: HalfLines) -> HalfLines:
-    """Grey views without their local mean, over their local deviation: (B, 1, H, W) and (B, V, 1, H, W)."""
+    """Views without their local mean, over the local deviation of their grey image.
 
-    def normalise(grey: Tensor) -> Tensor:  # B, V, H, W
-        mean = _window_mean(grey)
-        deviation = (_window_mean(grey.square()) - mean.square()).clamp_min_(0).sqrt_()
-        return (grey - mean).div_(deviation.add_(_CONTRAST_FLOOR))
+    Faint texture in the shade counts as much as any other there.
+    """
 
-    return replace(
-        half_lines,
-        centre=normalise(half_lines.centre.mean(dim=1, keepdim=True)),
-        views=normalise(half_lines.views.mean(dim=2)).unsqueeze(2),
-    )
+    def normalise(views: Tensor) -> Tensor:  # B, V, 3, H, W
+        if can_fuse(views):
+            return normalise_views(views, _CONTRAST_WINDOW_PX, _CONTRAST_FLOOR)
+        grey = views.mean(dim=2)
+        deviation = (_window_mean(grey.square()) - _window_mean(grey).square()).clamp_min_(0).sqrt_()
+        means = _window_mean(views.flatten(1, 2)).view_as(views)
+        return (views - means).div_(deviation.add_(_CONTRAST_FLOOR).unsqueeze(2))
+
+    centre = normalise(half_lines.centre.unsqueeze(1)).squeeze(1)
+    return replace(half_lines, centre=centre, views=normalise(half_lines.views))
 
 
 def _window_mean(images: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from freqlf.data.batches import Batch
+from freqlf.errors import FreqLFError
 from freqlf.models.base import DisparityModel
 from freqlf.models.mixture import Mixture
 from freqlf.models.spectral import SpectralConv2d
@@ -34,12 +35,18 @@ class Objective(nn.Module):
         truth_px, known = disparity_px.squeeze(1), valid.squeeze(1)
         total = torch.zeros((), device=truth_px.device)
         for index, mixture in enumerate(mixtures):
-            mixture = Mixture(mixture.logits.float(), mixture.means.float(), mixture.deviations.float())
-            loss = losses.nll(mixture, truth_px, known, self.recipe.background_density)
-            if self.recipe.l1_weight > 0:
-                loss = loss + self.recipe.l1_weight * losses.l1(mixture, truth_px, known)
-            total = total + (loss if index == len(mixtures) - 1 else self.recipe.early_weight * loss)
+            weight = 1.0 if index == len(mixtures) - 1 else self.recipe.early_weight
+            if weight > 0:
+                total = total + weight * self._compare(mixture, truth_px, known)
         return total
+
+    def _compare(self, mixture: Mixture, truth_px: Tensor, known: Tensor) -> Tensor:
+        recipe = self.recipe
+        mixture = Mixture(mixture.logits.float(), mixture.means.float(), mixture.deviations.float())
+        loss = losses.nll(mixture, truth_px, known, recipe.background_density, recipe.tail_share)
+        if recipe.l1_weight > 0:
+            loss = loss + recipe.l1_weight * losses.l1(mixture, truth_px, known, recipe.l1_power)
+        return loss
 
 
 def weighted_loss(objective: nn.Module, batch: Batch, processes: Processes) -> Tensor:
@@ -53,6 +60,17 @@ def weighted_loss(objective: nn.Module, batch: Batch, processes: Processes) -> T
     return loss * count / processes.mean(count).clamp_min(1)
 
 
+def freeze(model: nn.Module, parts: str) -> None:
+    """Leave the weights as they are whose names begin with one of the parts, which are separated by commas."""
+    for part in filter(None, parts.split(",")):
+        frozen = [weight for name, weight in model.named_parameters() if f"{name}.".startswith(f"{part}.")]
+        if not frozen:
+            names = ", ".join(sorted({name.split(".")[0] for name, _ in model.named_parameters()}))
+            raise FreqLFError(f"the model has no part {part!r} to freeze; its parts begin with {names}")
+        for weight in frozen:
+            weight.requires_grad_(False)
+
+
 def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """Adam or AdamW; learning rates are set anew before each step, times the `factor` of their group.
 
@@ -61,9 +79,10 @@ def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
     """
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
     fourier = {id(part.weight) for part in model.modules() if isinstance(part, SpectralConv2d)}
+    learned = [weight for weight in model.parameters() if weight.requires_grad]
     groups = [
-        {"params": [weight for weight in model.parameters() if id(weight) not in fourier], "factor": 1.0},
-        {"params": [weight for weight in model.parameters() if id(weight) in fourier], "factor": recipe.fourier_rate},
+        {"params": [weight for weight in learned if id(weight) not in fourier], "factor": 1.0},
+        {"params": [weight for weight in learned if id(weight) in fourier], "factor": recipe.fourier_rate},
     ]
     return kind(
         [group for group in groups if group["params"]],

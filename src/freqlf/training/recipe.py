@@ -31,10 +31,13 @@ class Recipe:
     clip_norm: float = setting(0.0, "gradients are scaled down to this norm; 0 leaves them")
     ema_decay: float = setting(0.0, "validate and keep a moving average of the weights; 0 uses the weights themselves")
     background_density: float = setting(0.0, "uniform density added to the mixture in the loss, in 1/px; 0 adds none")
+    tail_share: float = setting(0.0, "share of Laplace tails in each component of the likelihood; 0 leaves Gaussians")
     l1_weight: float = setting(0.0, "weight of the mixture mean's absolute error beside the likelihood")
+    l1_power: float = setting(1.0, "that mean is tempered by this power")
     early_weight: float = setting(0.5, "weight of the loss of all passes but the last, in models that have several")
     loss_border_px: int = setting(0, "pixels along a crop's edge without a loss: other views see them outside")
-    precision: Literal["fp32", "bf16", "fp16"] = setting("fp32", "bf16 and fp16 use autocast and need CUDA")
+    precision: Literal["fp32", "bf16", "fp16"] = setting("fp32", "bf16 and fp16 use autocast; fp16 needs CUDA")
+    frozen: str = setting("", "parts of the model that stay as they are, with commas between, such as passes.0")
     cropping: Cropping = field(default_factory=Cropping)
     augmentation: Augmentation = field(default_factory=Augmentation)
 
@@ -43,6 +46,8 @@ class Recipe:
         check_range(
             self, 0, 1e9, "clip_norm", "l1_weight", "background_density", "early_weight", "loss_border_px", "epsilon"
         )
+        check_range(self, 0, 0.5, "tail_share")
+        check_range(self, 1, 100, "l1_power")
         check_range(self, 0, 2**31 - 1, "seed")
         check_range(self, 1, 4096, "batch_size")
         check_range(self, 0, 1, "fourier_rate", "ema_decay", "final_rate")

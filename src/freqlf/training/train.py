@@ -25,7 +25,7 @@ from freqlf.provenance import describe_run
 from freqlf.training.checkpoint import require_same_run, restore_optimizer, save_checkpoint
 from freqlf.training.distributed import Processes
 from freqlf.training.monitor import Monitor, Silence
-from freqlf.training.objective import Objective, learning_rate, make_optimizer, update_average, weighted_loss
+from freqlf.training.objective import Objective, freeze, learning_rate, make_optimizer, update_average, weighted_loss
 from freqlf.training.recipe import Recipe
 from freqlf.training.stopping import Alarm, catch_signals
 from freqlf.training.validation import draw_validation, validate
@@ -42,6 +42,7 @@ class RunOptions:
     directory: Path
     resume: bool = False
     weights: str | Path | None = None  # packaged weights or a file to begin from, instead of random weights
+    weights_part: str = ""  # of them, those whose names begin so
     max_minutes: float = math.inf
     checkpoint_minutes: float = 5.0
     validation_minutes: float = 10.0
@@ -105,7 +106,8 @@ def _train(
     # Model, moving average, optimizer.
     notes: list[str] = []
     if options.weights is not None and not is_resumed:
-        notes = transfer_weights(model, options.weights)
+        notes = transfer_weights(model, options.weights, options.weights_part)
+    freeze(model, recipe.frozen)
     model.to(processes.device)
     for convolution in (part for part in model.modules() if isinstance(part, nn.Conv2d)):
         convolution.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # up to three times as fast
@@ -258,8 +260,8 @@ def check_processes(recipe: Recipe, processes: Processes) -> None:
             f"a batch of {recipe.batch_size} cannot be divided among {processes.count} processes; "
             f"set --batch-size to a multiple of {processes.count}"
         )
-    if recipe.precision != "fp32" and processes.device.type != "cuda":
-        raise FreqLFError(f"--precision {recipe.precision} needs a CUDA device; use fp32 here")
+    if recipe.precision == "fp16" and processes.device.type != "cuda":
+        raise FreqLFError("--precision fp16 needs a CUDA device; use fp32 or bf16 here")
 
 
 def require_space(directory: Path, model: nn.Module) -> None:

@@ -8,20 +8,25 @@ from freqlf.errors import FreqLFError
 from freqlf.weights.load import find_weights, read_any_weights
 
 
-def transfer_weights(network: nn.Module, source: str | Path) -> list[str]:
+def transfer_weights(network: nn.Module, source: str | Path, part: str = "") -> list[str]:
     """Put packaged weights (by name), a .safetensors file or a checkpoint into a network; notes say what did not fit.
+
+    part: only those whose names begin so, such as passes.0, the first pass.
 
     A layer that has more inputs in the network than in the source takes the source's for the first ones and ignores
     the others until it has learned about them. Layers that the source does not have keep their initial weights.
     Anything else is another model and is refused.
     """
     path = find_weights(source)
-    found = read_any_weights(path).state
+    found = {name: one for name, one in read_any_weights(path).state.items() if f"{name}.".startswith(part)}
     wanted = network.state_dict()
     if not set(found) & set(wanted):
-        raise FreqLFError(f"{path} has no layer of this model; choose the preset that its weights were made with")
+        what = f"no {part} that this model has, too" if part else "no layer of this model"
+        raise FreqLFError(f"{path} has {what}; choose the preset that its weights were made with")
     notes = []
     for name, values in wanted.items():
+        if name not in found and not name.startswith(part):
+            continue
         if name not in found:
             notes.append(f"{name} starts from random weights: {path.name} has none")
         elif found[name].shape != values.shape:

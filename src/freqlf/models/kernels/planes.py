@@ -47,6 +47,73 @@ def sweep_fused(half_lines: "HalfLines", b: int, disparities_px: Tensor, floor: 
     return means, logs
 
 
+def cost_fused(half_lines: "HalfLines", b: int, disparity_px: float, caution: float) -> Tensor:
+    """`freqlf.models.sweep.cost_by_warping` of image b, (H, W)."""
+    H, W = half_lines.centre.shape[-2:]
+    cost = torch.empty(H, W)
+    run_in_threads(
+        _cost_rows,
+        H,
+        half_lines.views[b].contiguous().numpy(),
+        half_lines.centre[b].contiguous().numpy(),
+        np.array(half_lines.origin, np.int64),
+        np.array(half_lines.offsets, np.float64),
+        np.array([*(part.start for part in half_lines.slices), half_lines.slices[-1].stop], np.int64),
+        float(disparity_px),
+        _f32(caution),
+        cost.numpy(),
+    )
+    return cost
+
+
+@njit(**LOOP)
+def _cost_rows(
+    views: Array,
+    centre: Array,
+    origin: Array,
+    offsets: Array,
+    starts: Array,
+    disparity_px: float,
+    caution: float,
+    cost: Array,
+    first_row: int,
+    last_row: int,
+) -> None:
+    _, C, view_height, view_width = views.shape
+    W, J = cost.shape[1], len(starts) - 1
+    differences, total, count = np.empty(W, np.float32), np.empty((J, W), np.float32), np.empty((J, W), np.float32)
+    share = _f32(1.0 / C)
+    for y in range(first_row, last_row):
+        total[:] = 0
+        count[:] = 0
+        for j in range(J):
+            for v in range(starts[j], starts[j + 1]):
+                row = origin[0] + y - offsets[v, 0] * disparity_px
+                if row < -0.5 or row > view_height - 0.5:
+                    continue
+                shift = origin[1] - offsets[v, 1] * disparity_px
+                first = max(0, math.ceil(-0.5 - shift))
+                last = min(W, math.floor(view_width - 0.5 - shift) + 1)
+                if first < last:
+                    _compare_row(views[v], centre, y, row, shift, first, last, differences)
+                    for x in range(first, last):
+                        total[j, x] += share * differences[x]
+                        count[j, x] += _f32(1)
+        for x in range(W):
+            overall, seen = _f32(0), _f32(0)
+            for j in range(J):
+                overall += total[j, x]
+                seen += count[j, x]
+            overall /= max(seen, _f32(1))
+            least, all_sides = _f32(0), _f32(0)
+            for j in range(0, J, 2):
+                one = total[j, x] / count[j, x] if count[j, x] > 0 else overall
+                other = total[j + 1, x] / count[j + 1, x] if count[j + 1, x] > 0 else overall
+                least += min(one, other)
+                all_sides += one + other
+            cost[y, x] = least + caution * all_sides
+
+
 @njit(**LOOP)
 def _sweep_rows(
     views: Array,
