@@ -1,5 +1,6 @@
 """The layers that update a latent field: all at full resolution, or an hourglass of several resolutions."""
 
+import itertools
 from collections.abc import Sequence
 
 import torch.nn.functional as F
@@ -35,7 +36,7 @@ class Hourglass(nn.Module):
         self.down = nn.ModuleList(FlatBackbone(*layers) for layers in down)
         self.up = nn.ModuleList(FlatBackbone(*layers) for layers in up)
         widths = [layers[0].channels for layers in down]
-        pairs = list(zip(widths, widths[1:], strict=False))
+        pairs = list(itertools.pairwise(widths))
         self.shrink = nn.ModuleList(nn.Conv2d(fine, coarse, 2, stride=2) for fine, coarse in pairs)
         self.widen = nn.ModuleList(nn.Conv2d(coarse, fine, 1) for fine, coarse in pairs)
         for layer in self.shrink:

@@ -51,13 +51,15 @@ def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     layers = _build_hourglass(config, one) if one.coarse_channels else _build_flat_backbone(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
-        decoder = _build_anchored_decoder(one.channels, config.components + swept)
+        decoder = _build_anchored_decoder(one.channels, config.components + swept, one.offset_px)
     return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px, swept=swept)
 
 
-def _build_anchored_decoder(channels: int, components: int) -> MixtureDecoder:
+def _build_anchored_decoder(channels: int, components: int, offset_px: float) -> MixtureDecoder:
     """Starts where the estimate is: most weight on it, offsets near zero."""
-    decoder = MixtureDecoder(channels, channels, components, initial_spread_px=0.0, initial_deviation_px=0.15)
+    decoder = MixtureDecoder(
+        channels, channels, components, initial_spread_px=0.0, initial_deviation_px=0.15, offset_px=offset_px
+    )
     output = decoder.mlp.output
     assert output.bias is not None
     with torch.no_grad():

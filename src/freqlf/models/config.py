@@ -96,6 +96,7 @@ class PassConfig:
         shared_channels: width of a first layer that all half-lines share; 0 for none.
         coarse_channels: widths of further levels at 1/2, 1/4 ... of the resolution, each with L layers on the way down
             and, but for the coarsest, on the way up; the Fourier branch is at the coarsest level then.
+        offset_px: unit of the means' offsets from their anchors, see `MixtureDecoder`.
         swept: whether the surfaces of the plane sweep are hypotheses too, and views by their contrast evidence.
     """
 
@@ -107,6 +108,7 @@ class PassConfig:
     relative_px: tuple[float, ...] = ()
     shared_channels: int = 0
     coarse_channels: tuple[int, ...] = ()
+    offset_px: float = 1.0
     swept: bool = False
 
     def __post_init__(self) -> None:
@@ -114,6 +116,8 @@ class PassConfig:
         if self.shared_channels < 0:
             raise FreqLFError(f"shared_channels must be at least 0, not {self.shared_channels}")
         _check_windows(self.windows_px)
+        if not 0.001 <= self.offset_px <= 1000:
+            raise FreqLFError(f"offset_px must be between 0.001 and 1000, not {self.offset_px}")
         if any(not 1 <= width <= _MOST for width in self.coarse_channels):
             raise FreqLFError(f"coarse_channels must be between 1 and {_MOST}, not {self.coarse_channels}")
 
@@ -213,6 +217,7 @@ PRESETS: dict[str, ModelConfig] = {
                 relative_px=(-0.25, -0.1, 0.1, 0.25),
                 shared_channels=32,
                 coarse_channels=(96, 128),
+                offset_px=0.1,
                 swept=True,
             ),
         ),

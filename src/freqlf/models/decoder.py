@@ -109,6 +109,9 @@ class MixtureDecoder(Decoder):
     The floor bounds the gradients of the likelihood, which grow as 1/deviation^2 (norms in the thousands were seen
     with a floor of 0.001 px); errors below 0.01 px do not matter on any benchmark.
 
+    offset_px is what an output of 1 means for a mean. An optimizer's steps are of one size for all weights: with small
+    units they do not throw means off by several of their deviations.
+
     At the start the means are spread evenly over +-initial_spread_px (zero for anchored components, which differ by
     their anchors) and all deviations are initial_deviation_px.
     """
@@ -123,6 +126,7 @@ class MixtureDecoder(Decoder):
         deviation_floor_px: float = 0.01,
         initial_spread_px: float = 1.5,
         initial_deviation_px: float = 1.0,
+        offset_px: float = 1.0,
     ) -> None:
         super().__init__(channels, hidden, 3 * components, components, coordinates=coordinates)
         if not 0 < deviation_floor_px < initial_deviation_px:
@@ -130,17 +134,19 @@ class MixtureDecoder(Decoder):
                 f"deviations start at {initial_deviation_px} px, which must exceed their floor, "
                 f"{deviation_floor_px} px, and that must exceed zero"
             )
-        self.deviation_floor_px = deviation_floor_px
+        self.deviation_floor_px, self.offset_px = deviation_floor_px, offset_px
         bias = self.mlp.output.bias
         assert bias is not None
         with torch.no_grad():
             if components > 1:
-                bias[components : 2 * components] = torch.linspace(-1, 1, components) * initial_spread_px
+                bias[components : 2 * components] = torch.linspace(-1, 1, components) * initial_spread_px / offset_px
             bias[2 * components :] = math.log(math.expm1(initial_deviation_px - deviation_floor_px))
 
     def interpret(self, outputs: Tensor) -> Mixture:
         """Logits, means and raw deviations, in this order."""
         logits, means, raw = outputs.chunk(3, dim=1)
+        if self.offset_px != 1:
+            means = means * self.offset_px
         return Mixture(logits, means, F.softplus(raw) + self.deviation_floor_px)
 
 

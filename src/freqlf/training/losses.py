@@ -11,7 +11,6 @@ from torch import Tensor
 
 from freqlf.models.mixture import Mixture
 
-
 # Scale of the Laplace distributions that are a component's tails.
 _TAIL_PX = 0.3
 
