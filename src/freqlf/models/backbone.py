@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from freqlf.models.hybrid import HybridLayer
+from freqlf.models.hybrid import HybridLayer, normalise_pixels
 from freqlf.models.scale import gelu_of, scale_weights
 from freqlf.models.streaming import update_field
 from freqlf.models.tiles import WHOLE, Tile, Tiling
@@ -27,6 +27,8 @@ class Hourglass(nn.Module):
     level costs a quarter of the finer one at the same width. A field that has an odd side goes on as if there
     were zeros behind it.
 
+    The result is normalised at every pixel, see `HybridLayer`.
+
     down: the layers of each level, fine to coarse.
     up: those of each level but the coarsest, fine to coarse.
     """
@@ -46,7 +48,10 @@ class Hourglass(nn.Module):
 
     def update(self, field: Tensor, tiling: Tiling = WHOLE, stage: str = "layer") -> Tensor:
         """The field (B, C, H, W) after all layers; in tiles it is overwritten."""
-        return self._update_level(0, field, tiling, stage)
+        field = self._update_level(0, field, tiling, stage)
+        return tiling.fill(
+            *field.shape[-2:], f"{stage}, normalised", lambda tile: normalise_pixels(tile.of(field)), onto=field
+        )
 
     def _update_level(self, level: int, field: Tensor, tiling: Tiling, stage: str) -> Tensor:
         place = f"{stage} 1/{2**level}"
@@ -64,7 +69,7 @@ class Hourglass(nn.Module):
             y, x = 2 * tile.y, 2 * tile.x
             part = Tile(y, x, min(2 * tile.height, H - y), min(2 * tile.width, W - x))
             missing = (0, 2 * tile.width - part.width, 0, 2 * tile.height - part.height)
-            seen = gelu_of(part.of(field))
+            seen = gelu_of(normalise_pixels(part.of(field)))
             return self.shrink[level](F.pad(seen, missing) if any(missing) else seen)
 
         return tiling.fill(-(-H // 2), -(-W // 2), f"{stage}, down", compute)
@@ -75,7 +80,9 @@ class Hourglass(nn.Module):
         def compute(tile: Tile) -> Tensor:
             y, x = tile.y // 2, tile.x // 2
             part = Tile(y, x, -(-(tile.y + tile.height) // 2) - y, -(-(tile.x + tile.width) // 2) - x)
-            wide = F.interpolate(self.widen[level](gelu_of(part.of(coarse))), scale_factor=2.0, mode="nearest")
+            wide = F.interpolate(
+                self.widen[level](gelu_of(normalise_pixels(part.of(coarse)))), scale_factor=2.0, mode="nearest"
+            )
             return tile.of(field) + Tile(tile.y - 2 * y, tile.x - 2 * x, tile.height, tile.width).of(wide)
 
         return tiling.fill(H, W, f"{stage}, up", compute, onto=field)

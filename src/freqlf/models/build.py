@@ -38,10 +38,11 @@ def _build_epi(config: EpiConfig) -> FreqLF:
 
 def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
     sweep = None if config.sweep is None else SweepOptions(**asdict(config.sweep))
-    return AlignedFreqLF(config.lines, [_build_pass(config, one) for one in config.passes], SlopeOptions(), sweep)
+    passes = [_build_pass(config, one, is_first=number == 0) for number, one in enumerate(config.passes)]
+    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep)
 
 
-def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
+def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:
     switches = config.switches
     swept = len(config.sweep.windows_px) if config.sweep is not None and one.swept else 0
     counts = count_evidence(len(config.lines), one.windows_px, one.relative_px, swept)
@@ -51,20 +52,25 @@ def _build_pass(config: AlignedConfig, one: PassConfig) -> RefinementPass:
     layers = _build_hourglass(config, one) if one.coarse_channels else _build_flat_backbone(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
-        decoder = _build_anchored_decoder(one.channels, config.components + swept, one.offset_px)
+        decoder = _build_anchored_decoder(one.channels, config.components + swept, one.offset_px, is_first=is_first)
     return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px, swept=swept)
 
 
-def _build_anchored_decoder(channels: int, components: int, offset_px: float) -> MixtureDecoder:
-    """Starts where the estimate is: most weight on it, offsets near zero."""
+def _build_anchored_decoder(channels: int, components: int, offset_px: float, *, is_first: bool) -> MixtureDecoder:
+    """Starts where the estimate is: most weight on it, offsets near zero.
+
+    A slope is less exact than the estimate of a pass. What is right for most pixels should not be left to learn:
+    all layers would grow to move the same outputs everywhere.
+    """
+    deviation_px, weight = (0.15, 2.0) if is_first else (0.05, 3.5)
     decoder = MixtureDecoder(
-        channels, channels, components, initial_spread_px=0.0, initial_deviation_px=0.15, offset_px=offset_px
+        channels, channels, components, initial_spread_px=0.0, initial_deviation_px=deviation_px, offset_px=offset_px
     )
     output = decoder.mlp.output
     assert output.bias is not None
     with torch.no_grad():
-        output.weight.mul_(0.1)
-        output.bias[0] = 2.0
+        output.weight.mul_(0.1 if is_first else 0.5)
+        output.bias[0] = weight
     return decoder
 
 
@@ -94,6 +100,7 @@ def _build_layer(
         fourier=config.switches.fourier and fourier,
         local=config.switches.local,
         residual=True,
+        normalised=bool(one.coarse_channels),
         field=config.field,
         reference_px=_square(reference_px),
     )

@@ -21,6 +21,8 @@ class HybridLayer(nn.Module):
     fourier, local: switch the branches K and C; the pointwise W always stays.
     residual: z + K(a) + C(a) + W(a) with a = GELU(z) instead, which suits short training; at
         initialisation each layer multiplies the variance by about 1 + residual_power.
+    normalised: with `residual`, a = GELU(N(z)), N taking mean and deviation out of the channels of every pixel. In deep
+        stacks that keeps an optimizer from letting all layers grow.
     dilation: distance between the taps of the 3x3 kernel, in pixels.
 
     Parameters: 2*C*C*k1*k2 (Fourier, real numbers) + 9*C*C (local) + C*C + C (skip).
@@ -37,12 +39,13 @@ class HybridLayer(nn.Module):
         local: bool = True,
         residual: bool = False,
         residual_power: float = 0.25,
+        normalised: bool = False,
         field: Field = "index",
         reference_px: tuple[int, int] | None = None,
         dilation: int = 1,
     ) -> None:
         super().__init__()
-        self.channels, self.residual = channels, residual
+        self.channels, self.residual, self.normalised = channels, residual, normalised
         power = residual_power if residual else 1.0
         self.skip = nn.Conv2d(channels, channels, 1)
         scale_weights(self.skip, gain=math.sqrt(power * (SKIP_POWER if local else 1.0)))
@@ -67,6 +70,8 @@ class HybridLayer(nn.Module):
 
     def activate(self, z: Tensor) -> Tensor:
         """What the branches see of the field."""
+        if self.normalised:
+            return gelu_of(normalise_pixels(z))
         return gelu_of(z) if self.residual else z
 
     def convolve(self, activated: Tensor) -> Tensor:
@@ -87,3 +92,8 @@ class HybridLayer(nn.Module):
         if not self.residual:
             return gelu(update)
         return update.add_(z) if update.dtype == z.dtype else z + update
+
+
+def normalise_pixels(field: Tensor) -> Tensor:
+    """Zero mean and unit variance over the channels of every pixel of (B, C, H, W), as in layer normalisation."""
+    return F.layer_norm(field.permute(0, 2, 3, 1), field.shape[1:2]).permute(0, 3, 1, 2)

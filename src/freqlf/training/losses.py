@@ -5,14 +5,12 @@ All take disparity_px (B, ...) and valid (B, ...), boolean, or None if every pix
 """
 
 import math
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from freqlf.models.mixture import Mixture
-
-# Scale of the Laplace distributions that are a component's tails.
-_TAIL_PX = 0.3
 
 
 def nll(
@@ -20,23 +18,18 @@ def nll(
     disparity_px: Tensor,
     valid: Tensor | None = None,
     background_density: float = 0.0,
-    tail_share: float = 0.0,
+    truth_deviation_px: float = 0.0,
 ) -> Tensor:
     """Negative log-likelihood, in nats: the paper's loss.
 
-    A pixel far from all components costs the square of its distance in deviations, so a few such pixels can have
-    most of the gradient. Two ways to bound that:
-
-    background_density: of a uniform distribution that is added to the mixture, in 1/px. Such pixels are given up.
-    tail_share: of a Laplace distribution around the mean of each component, with its weight. They still pull, but
-        all with the same force.
+    background_density: of a uniform distribution that is added to the mixture, in 1/px. It bounds what a pixel
+    far from all components costs; without it a few such pixels have most of the gradient.
+    truth_deviation_px: how uncertain the truth is taken to be. The loss curves with the inverse square of deviations,
+    so very small ones make it unstable.
     """
-    known_px = _known(disparity_px, valid)
-    log_density = mixture.log_prob(known_px)
-    if tail_share > 0:
-        distance = (known_px.unsqueeze(1) - mixture.means).abs() / _TAIL_PX
-        tails = torch.logsumexp(mixture.logits.log_softmax(dim=1) - distance, dim=1) - math.log(2 * _TAIL_PX)
-        log_density = torch.logaddexp(math.log(1 - tail_share) + log_density, math.log(tail_share) + tails)
+    if truth_deviation_px > 0:
+        mixture = replace(mixture, deviations=(mixture.deviations.square() + truth_deviation_px**2).sqrt())
+    log_density = mixture.log_prob(_known(disparity_px, valid))
     if background_density > 0:
         log_density = torch.logaddexp(log_density, log_density.new_tensor(math.log(background_density)))
     return -mean_over(log_density, valid)

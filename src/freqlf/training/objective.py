@@ -43,7 +43,7 @@ class Objective(nn.Module):
     def _compare(self, mixture: Mixture, truth_px: Tensor, known: Tensor) -> Tensor:
         recipe = self.recipe
         mixture = Mixture(mixture.logits.float(), mixture.means.float(), mixture.deviations.float())
-        loss = losses.nll(mixture, truth_px, known, recipe.background_density, recipe.tail_share)
+        loss = losses.nll(mixture, truth_px, known, recipe.background_density, recipe.truth_deviation_px)
         if recipe.l1_weight > 0:
             loss = loss + recipe.l1_weight * losses.l1(mixture, truth_px, known, recipe.l1_power)
         return loss

@@ -31,7 +31,7 @@ class Recipe:
     clip_norm: float = setting(0.0, "gradients are scaled down to this norm; 0 leaves them")
     ema_decay: float = setting(0.0, "validate and keep a moving average of the weights; 0 uses the weights themselves")
     background_density: float = setting(0.0, "uniform density added to the mixture in the loss, in 1/px; 0 adds none")
-    tail_share: float = setting(0.0, "share of Laplace tails in each component of the likelihood; 0 leaves Gaussians")
+    truth_deviation_px: float = setting(0.0, "uncertainty of the truth in the likelihood: smaller errors do not count")
     l1_weight: float = setting(0.0, "weight of the mixture mean's absolute error beside the likelihood")
     l1_power: float = setting(1.0, "that mean is tempered by this power")
     early_weight: float = setting(0.5, "weight of the loss of all passes but the last, in models that have several")
@@ -46,7 +46,7 @@ class Recipe:
         check_range(
             self, 0, 1e9, "clip_norm", "l1_weight", "background_density", "early_weight", "loss_border_px", "epsilon"
         )
-        check_range(self, 0, 0.5, "tail_share")
+        check_range(self, 0, 10, "truth_deviation_px")
         check_range(self, 1, 100, "l1_power")
         check_range(self, 0, 2**31 - 1, "seed")
         check_range(self, 1, 4096, "batch_size")
