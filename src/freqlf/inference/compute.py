@@ -19,8 +19,8 @@ class ComputeOptions:
 
     Attributes:
         device: Where to compute; auto takes CUDA if there is any.
-        precision: bf16 computes convolutions with half of the digits, for GPUs; on many CPUs it is slower. Geometry,
-            Fourier branch and mixture stay in fp32.
+        precision: bf16 computes convolutions with half of the digits: faster on GPUs, and on CPUs that have units for
+            it (AVX512-BF16, AMX). Geometry, Fourier branch and mixture stay in fp32.
         compile: Use torch.compile for the layers. It takes a minute at the start and needs a C++ compiler: for
             many light fields.
     """

@@ -8,6 +8,7 @@
 import re
 import time
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -27,6 +28,7 @@ from freqlf.io.viewgrid import InputOptions, Promise, checking_memory
 from freqlf.lightfield import LightField
 from freqlf.models.base import DisparityModel
 from freqlf.models.compilation import compile_stages
+from freqlf.models.convolution import short_convolutions
 from freqlf.models.footprint import Footprint
 from freqlf.models.tiles import Progress, Tiling
 from freqlf.outputs.estimate import Estimate
@@ -154,7 +156,7 @@ class Estimator:
             footprint = self._footprint(light_field.rows, light_field.columns)
             tile_px = footprint.choose_tile_px(height, width, limit_bytes, self._held_bytes())
         reader = MapReader(self.model, self.calibration)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.compute.precision == "bf16"):
+        with self._in_precision():
             maps = self.model.stream(views, reader, Tiling(tile_px, progress))
         known = dict(zip(reader.names, maps[0].cpu().numpy(), strict=True))  # (H, W) each
         seconds = time.perf_counter() - start
@@ -176,6 +178,14 @@ class Estimator:
                 "compiled": self.compute.compile,
             },
         )
+
+    def _in_precision(self) -> AbstractContextManager[object]:
+        """On a CPU only 3x3 convolutions gain from fewer digits, and autocast would take them from everything."""
+        if self.compute.precision == "fp32":
+            return nullcontext()
+        if self.device.type == "cpu":
+            return short_convolutions()
+        return torch.autocast(self.device.type, torch.bfloat16)
 
     def _footprint(self, rows: int, columns: int) -> Footprint:
         grid = LightField((rows - 1) // 2 * 2 + 1, (columns - 1) // 2 * 2 + 1, {})  # of an even number, one is left out

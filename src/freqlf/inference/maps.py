@@ -25,17 +25,16 @@ class MapReader:
 
     def __call__(self, mixture: Mixture) -> Tensor:
         """The maps of the mixture's pixels."""
-        disparity_px = mixture.tempered_mean()
         if len(self.names) == 1:
-            return disparity_px.unsqueeze(1)
-        deviation_px = mixture.variance().sqrt()
+            return mixture.tempered_mean().unsqueeze(1)
+        disparity_px, mean_px, deviation_px = mixture.summarise()
         if self.calibration is None:
             tail = (1 - INTERVAL) / 2
             bounds = mixture.quantile(tail), mixture.quantile(1 - tail)
         else:
             half_width_px = find_half_width(self.calibration, deviation_px)
             bounds = disparity_px - half_width_px, disparity_px + half_width_px
-        return torch.stack((disparity_px, mixture.mean(), deviation_px, *bounds), dim=1)
+        return torch.stack((disparity_px, mean_px, deviation_px, *bounds), dim=1)
 
 
 def find_half_width(calibration: Calibration, deviation_px: Tensor) -> Tensor:

@@ -298,8 +298,5 @@ def split_surfaces(mixture: Mixture, radius_px: float = SURFACE_RADIUS_PX) -> tu
 
     A mixture that sees one surface only gives it twice.
     """
-    estimate_px = mixture.local_mean(radius_px).unsqueeze(1)
-    elsewhere = mixture.weights * ((mixture.means - estimate_px).abs() > radius_px)
-    total = elsewhere.sum(dim=1, keepdim=True)
-    offset_px = (elsewhere * (mixture.means - estimate_px)).sum(dim=1, keepdim=True) / (total + 1e-3)
-    return estimate_px, estimate_px + offset_px
+    estimate_px, alternative_px = mixture.split(radius_px)
+    return estimate_px.unsqueeze(1), alternative_px.unsqueeze(1)

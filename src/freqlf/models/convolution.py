@@ -5,6 +5,9 @@ products of two matrices, pixels by channels, one for each tap: with a border of
 shift along the pixels.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import product
 from typing import Any
 
@@ -14,9 +17,24 @@ from torch.nn import functional as F
 
 from freqlf.models.kernels import can_fuse
 
+_IS_SHORT = ContextVar("whether convolutions are computed in bf16", default=False)
+
+
+@contextmanager
+def short_convolutions() -> Iterator[None]:
+    """Within, `convolve` rounds fields and weights to bf16, and so it does with its result; sums are in float32."""
+    token = _IS_SHORT.set(True)
+    try:
+        yield
+    finally:
+        _IS_SHORT.reset(token)
+
 
 def convolve(field: Tensor, weight: Tensor, bias: Tensor | None, dilation: int = 1) -> Tensor:
     """A field (B, C, H, W) by a weight (channels, C, 3, 3), `dilation` pixels between taps, to the same size."""
+    if _IS_SHORT.get():
+        bias = None if bias is None else bias.bfloat16()
+        return F.conv2d(field.bfloat16(), weight.bfloat16(), bias, padding=dilation, dilation=dilation)
     is_learning = torch.is_grad_enabled() and weight.requires_grad and not torch.is_autocast_enabled(field.device.type)
     if is_learning and can_fuse(field.detach(), weight.detach()):
         return _Convolution.apply(field, weight, bias, dilation)  # type: ignore[no-untyped-call]

@@ -2,11 +2,21 @@
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from freqlf.errors import FreqLFError
+from freqlf.models.kernels import can_fuse
+
+
+class Summary(NamedTuple):
+    """Estimates (B, ...) in px: the means that `Mixture` calls so, and the root of its variance."""
+
+    tempered_mean: Tensor
+    mean: Tensor
+    deviation: Tensor
 
 
 @dataclass(frozen=True)
@@ -70,6 +80,29 @@ class Mixture:
         """
         return ((power * self.logits).softmax(dim=1) * self.means).sum(dim=1)
 
+    def summarise(self, power: float = 3.0) -> Summary:
+        """Two means and the deviation, on a CPU in one pass."""
+        if self._can_fuse():
+            from freqlf.models.kernels.mixtures import summarise_mixture
+
+            return Summary(*summarise_mixture(self.logits, self.means, self.deviations, power).unbind(1))
+        return Summary(self.tempered_mean(power), self.mean(), self.variance().sqrt())
+
+    def split(self, radius_px: float = 0.3) -> tuple[Tensor, Tensor]:
+        """The local mean, and the mean of the components that are farther than the radius from it.
+
+        The second fades into the first as there is less weight elsewhere.
+        """
+        if self._can_fuse():
+            from freqlf.models.kernels.mixtures import split_mixture
+
+            near, elsewhere = split_mixture(self.logits, self.means, radius_px).unbind(1)
+            return near, elsewhere
+        near = self.local_mean(radius_px)
+        distances = self.means - near.unsqueeze(1)
+        weights = self.weights * (distances.abs() > radius_px)
+        return near, near + (weights * distances).sum(dim=1) / (weights.sum(dim=1) + 1e-3)
+
     def log_prob(self, disparity_px: Tensor) -> Tensor:
         """Log density at disparity_px (B, ...), in 1/px."""
         standard = (disparity_px.unsqueeze(1) - self.means) / self.deviations
@@ -87,8 +120,12 @@ class Mixture:
         """
         if not 0.0 < probability < 1.0:
             raise FreqLFError(f"a quantile needs a probability between 0 and 1, not {probability}")
-        weights = self.weights
         level = torch.special.ndtri(torch.tensor(probability, dtype=torch.float64)).item()
+        if self._can_fuse():
+            from freqlf.models.kernels.mixtures import find_quantile
+
+            return find_quantile(self.logits, self.means, self.deviations, probability, level)
+        weights = self.weights
         quantiles = self.means + level * self.deviations
         low, high = quantiles.amin(dim=1), quantiles.amax(dim=1)
         for _ in range(steps):
@@ -103,6 +140,9 @@ class Mixture:
 
     def _heaviest_mean(self) -> Tensor:
         return self.means.gather(1, self.logits.argmax(dim=1, keepdim=True))
+
+    def _can_fuse(self) -> bool:
+        return can_fuse(self.logits, self.means, self.deviations)
 
     def _cdf(self, disparity_px: Tensor, weights: Tensor) -> Tensor:
         standard = (disparity_px.unsqueeze(1) - self.means) / self.deviations
