@@ -90,7 +90,7 @@ def test_generated_scenes_are_made_once_like_the_others(flags, tmp_path):
         (["--train-split", "none"], "no scene to train on"),
         (["--train-split", ","], "--train-split names no scene"),
         (["--crop-size-px", "128"], "crops of 128 px do not fit into scenes of 32 px"),
-        (["--precision", "bf16"], "--precision bf16 needs a CUDA device"),
+        (["--precision", "fp16"], "--precision fp16 needs a CUDA device"),
         (["--weights", "none.pt"], "none.pt does not exist"),
         (["--out", "/proc/run"], "cannot write /proc/run"),
         (["--data", "nowhere"], "nowhere is not a directory"),

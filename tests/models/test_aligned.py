@@ -3,13 +3,24 @@ from dataclasses import replace
 import pytest
 import torch
 
+from freqlf.errors import FreqLFError
 from freqlf.lightfield import LightField
-from freqlf.models.aligned import split_surfaces
+from freqlf.models.aligned import HalfLineEncoder, split_surfaces
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig, without
+from freqlf.models.config import (
+    PRESETS,
+    STAR_LINES,
+    AlignedConfig,
+    PassConfig,
+    SweepConfig,
+    config_from_dict,
+    config_to_dict,
+    without,
+)
+from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
 
-ALIGNED = [name for name, config in PRESETS.items() if isinstance(config, AlignedConfig) and config.sweep is None]
+ALIGNED = [name for name, config in PRESETS.items() if isinstance(config, AlignedConfig)]
 TINY = AlignedConfig(
     lines=STAR_LINES,
     passes=(
@@ -17,6 +28,13 @@ TINY = AlignedConfig(
         PassConfig(channels=16, layers=2, modes=4, stem_channels=16, windows_px=(7,), relative_px=(-0.2, 0.2)),
     ),
     reference_px=32,
+)
+
+
+SWEPT = replace(
+    TINY,
+    passes=(TINY.passes[0], replace(TINY.passes[1], layers=1, modes=2, coarse_channels=(8, 12), swept=True)),
+    sweep=SweepConfig(),
 )
 
 
@@ -33,8 +51,9 @@ def test_presets_run_on_any_number_of_views(plane_stacks, name: str) -> None:
         with torch.inference_mode():
             mixtures = model.forward_passes({line: stacks[line] for line in model.lines})
         assert len(mixtures) == len(PRESETS[name].passes)
-        for mixture in mixtures:
-            assert mixture.means.shape == (1, PRESETS[name].components, 32, 40)
+        for mixture, one in zip(mixtures, PRESETS[name].passes, strict=True):
+            surfaces = len(PRESETS[name].sweep.windows_px) if one.swept else 0
+            assert mixture.means.shape == (1, PRESETS[name].components + surfaces, 32, 40)
             assert mixture.mean().isfinite().all()
         # An untrained model starts from the slope field: it already knows this plane.
         assert (mixtures[0].local_mean() - 0.5)[..., 8:-8, 8:-8].abs().median() < 0.1
@@ -58,9 +77,10 @@ def test_parameters(name: str, count: int) -> None:
     assert sum(parameter.numel() for parameter in build(config).parameters()) == count
 
 
+@pytest.mark.parametrize("config", [TINY, SWEPT], ids=["flat", "swept"])
 @pytest.mark.parametrize("component", [None, "fourier", "local", "squeeze", "probabilistic"])
-def test_every_parameter_of_every_ablation_learns(plane_stacks, component: str | None) -> None:
-    model = build(TINY if component is None else without(TINY, component))
+def test_every_parameter_of_every_ablation_learns(plane_stacks, component: str | None, config: AlignedConfig) -> None:
+    model = build(config if component is None else without(config, component))
     stacks = plane_stacks(0.5)
     target = torch.full((1, 32, 40), 0.6)
     sum(-mixture.log_prob(target).mean() for mixture in model.forward_passes(stacks)).backward()
@@ -88,24 +108,40 @@ def test_overfits_one_crop(plane_stacks, component: str | None) -> None:
     assert error < 1e-3
 
 
+def test_a_sweep_belongs_to_passes_that_use_it() -> None:
+    with pytest.raises(FreqLFError, match="if and only if one of its passes is swept"):
+        replace(SWEPT, sweep=None)
+    with pytest.raises(FreqLFError, match="if and only if"):
+        replace(TINY, sweep=SweepConfig())
+    config = PRESETS["freqlf-plus-sweep"]
+    assert config_from_dict(config_to_dict(config)) == config
+    assert config.enumerates_disparities
+
+
 @pytest.mark.parametrize("name", ALIGNED)
 def test_activations_keep_their_scale_at_the_start(plane_stacks, name: str) -> None:
     scales: dict[str, float] = {}
     model = build(PRESETS[name])
     for path, module in model.named_modules():
-        if path.endswith(("encoder", *(f"layers.{index}" for index in range(9)))):
+        if isinstance(module, (HybridLayer, HalfLineEncoder)):
             module.register_forward_hook(lambda _, __, output, path=path: scales.update({path: output.std().item()}))
     stacks = plane_stacks(0.5, height=48, width=48)
     noise = {line: 0.05 * torch.randn(stack.shape) for line, stack in stacks.items()}
     model({line: stack + noise[line] for line, stack in stacks.items()})
-    assert len(scales) == sum(one.layers + 1 for one in PRESETS[name].passes)
+    levels = [len(one.coarse_channels) for one in PRESETS[name].passes]
+    # An hourglass has its layers at every level, and again on the way up at all but the coarsest.
+    layers = sum(one.layers * (1 + 2 * n) + 1 for one, n in zip(PRESETS[name].passes, levels, strict=True))
+    assert len(scales) == layers
     assert all(0.3 < scale < 3 for scale in scales.values()), scales
 
 
+@pytest.mark.parametrize("config", [TINY, SWEPT], ids=["flat", "swept"])
 @pytest.mark.parametrize("shear_px", [-1.0, 0.5])
-def test_shear_of_the_light_field_shears_the_estimate(render_plane, stacks_of, shear_px: float) -> None:
+def test_shear_of_the_light_field_shears_the_estimate(
+    render_plane, stacks_of, shear_px: float, config: AlignedConfig
+) -> None:
     light_field = LightField.from_array(render_plane(0.3, rows=9, columns=9, height=96, width=96))
-    model = build(TINY)
+    model = build(config)
     with torch.inference_mode():
         before = model(stacks_of(light_field)).mean()[..., 24:-24, 24:-24]
         after = model(stacks_of(light_field.sheared(shear_px))).mean()[..., 24:-24, 24:-24]

@@ -31,5 +31,9 @@ def test_reach_of_the_presets(name: str) -> None:
     if config.kind == "epi":
         expected = 1 + (6 + 2 + 2) + 2 * config.layers  # the EPI streams' 7-, 3- and 3-pixel kernels
     else:
-        expected = 1 + sum(2 + 2 * one.layers for one in config.passes) + (2 * 64 if config.sweep else 0)
+        expected = 1
+        for one in config.passes:
+            levels = len(one.coarse_channels)
+            both_ways = sum(2**level * 4 * one.layers for level in range(levels))  # down and up
+            expected += 2 + both_ways + 2**levels * 2 * one.layers + sum(2**level for level in range(1, levels + 1))
     assert measure_local_reach_px(build_model(config)) == expected

@@ -1,9 +1,19 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
 from freqlf.errors import FreqLFError
 from freqlf.models.build import build_model
-from freqlf.models.config import EPI_LINES, STAR_LINES, AlignedConfig, EpiConfig, PassConfig, without
+from freqlf.models.config import (
+    EPI_LINES,
+    STAR_LINES,
+    AlignedConfig,
+    EpiConfig,
+    PassConfig,
+    SweepConfig,
+    without,
+)
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
@@ -29,12 +39,19 @@ SMALL = AlignedConfig(
 )
 
 
+SWEPT = replace(
+    SMALL,
+    passes=(SMALL.passes[0], replace(SMALL.passes[1], layers=1, modes=2, coarse_channels=(8, 12), swept=True)),
+    sweep=SweepConfig(),
+)
+
+
 def read(mixture: Mixture) -> torch.Tensor:
     return torch.stack((mixture.mean(), mixture.variance().sqrt()), dim=1)
 
 
 @pytest.mark.parametrize("tile_px", [None, 11, 32, 64])
-@pytest.mark.parametrize("config", [SMALL, without(SMALL, "squeeze"), without(SMALL, "probabilistic")])
+@pytest.mark.parametrize("config", [SMALL, without(SMALL, "squeeze"), without(SMALL, "probabilistic"), SWEPT])
 def test_tiles_give_what_the_whole_image_gives(plane_stacks, config: AlignedConfig, tile_px: int | None) -> None:
     torch.manual_seed(0)
     model = build_model(config)

@@ -3,9 +3,20 @@ from dataclasses import replace
 import pytest
 import torch
 
+from freqlf.models import sweep
 from freqlf.models.halflines import HalfLines
-from freqlf.models.kernels.planes import sweep_fused
-from freqlf.models.sweep import MEASUREMENTS, Planes, normalise_contrast, place_planes, sweep_by_warping, sweep_planes
+from freqlf.models.kernels.planes import cost_fused, sweep_fused
+from freqlf.models.sweep import (
+    MEASUREMENTS,
+    Planes,
+    SweepOptions,
+    cost_by_warping,
+    normalise_contrast,
+    place_planes,
+    sweep_by_warping,
+    sweep_planes,
+    sweep_surfaces,
+)
 
 STAR = ("horizontal", "vertical", "diagonal", "antidiagonal")
 
@@ -64,6 +75,51 @@ def test_contrast_is_the_same_whatever_the_exposure() -> None:
     half_lines = random_half_lines()
     bright = normalise_contrast(half_lines)
     dark = normalise_contrast(replace(half_lines, centre=0.5 * half_lines.centre, views=0.5 * half_lines.views))
-    assert bright.views.shape[2] == 1
+    assert bright.views.shape == half_lines.views.shape
     torch.testing.assert_close(dark.centre, bright.centre, rtol=0, atol=0.15)
-    assert bright.centre.std() == pytest.approx(1, abs=0.15)
+    assert bright.centre.mean(dim=1).std() == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize(("height", "width"), [(7, 40), (32, 33)])
+def test_fused_contrast_equals_filters(monkeypatch, height: int, width: int) -> None:
+    half_lines = random_half_lines(3, height, width, batch=2)
+    fused = normalise_contrast(half_lines)
+    monkeypatch.setattr(sweep, "can_fuse", lambda *_: False)
+    filtered = normalise_contrast(half_lines)
+    torch.testing.assert_close(fused.centre, filtered.centre, rtol=0, atol=1e-5)
+    torch.testing.assert_close(fused.views, filtered.views, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("views", "height", "width"), [(3, 17, 40), (9, 32, 33), (17, 25, 31)])
+def test_fused_cost_equals_warps(views: int, height: int, width: int) -> None:
+    half_lines = normalise_contrast(random_half_lines(views, height, width, batch=2))
+    for part in (half_lines, half_lines.window(3, 5, 11, 19)):
+        for disparity_px in (-3.013, -1.0, 0.0, 0.511, 4.77):
+            fused, warped = (one(part, 1, disparity_px, 0.1) for one in (cost_fused, cost_by_warping))
+            torch.testing.assert_close(fused, warped, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("contrast", [1.0, 0.02])
+def test_surfaces_are_found_in_bright_and_in_faint_texture(plane_stacks, contrast: float) -> None:
+    stacks = plane_stacks(0.62, rows=9, columns=9, height=48, width=56)
+    half_lines = HalfLines.from_stacks({line: 0.1 + contrast * stack for line, stack in stacks.items()}, STAR)
+    slope_px = torch.linspace(-1, 2, 56).expand(1, 1, 48, 56)  # of no use but for its range
+    opinion = sweep_surfaces(half_lines, slope_px, SweepOptions(windows_px=(5, 9)))
+    assert opinion.surfaces_px.shape == (1, 2, 48, 56)
+    errors_px = (opinion.surfaces_px - 0.62)[..., 8:-8, 8:-8].abs()
+    assert errors_px.median() < 0.01
+    assert errors_px.quantile(0.95) < 0.03
+
+
+def test_the_least_cost_is_found_whatever_the_order(monkeypatch) -> None:
+    """Costs with their least at the first plane, at the last one, and between two."""
+    curves = torch.tensor([[0.0, 1.0, 2.0, 3.0], [3.0, 2.0, 1.0, 0.0], [2.0, 0.5, 0.5, 2.0], [3.0, 1.0, 0.0, 3.0]])
+    planes_px = torch.tensor([-0.5, -0.25, 0.0, 0.25])
+    half_lines = random_half_lines(3, 2, 2)
+    monkeypatch.setattr(
+        sweep, "cost_fused", lambda _, b, d, c: curves[:, planes_px.tolist().index(d)].view(2, 2).contiguous()
+    )
+    monkeypatch.setattr(sweep, "box_mean", lambda cost, window: cost)
+    found = sweep._find_cheapest(half_lines, 0, planes_px, SweepOptions(windows_px=(5,)))
+    # Parabolas: (2, 0.5, 0.5) has its least half a step on, (1, 0, 3) a quarter of a step back.
+    torch.testing.assert_close(found.flatten(), torch.tensor([-0.5, 0.25, -0.125, -0.0625]))

@@ -54,3 +54,18 @@ def test_no_valid_pixel_gives_zero(loss):
     value.backward()
     assert value == 0
     assert (mixture.means.grad == 0).all()
+
+
+def test_errors_below_the_uncertainty_of_the_truth_hardly_count():
+    means = torch.tensor([0.0, 0.01]).view(1, 1, 1, 2)
+    mixture = Mixture(torch.zeros_like(means), means, torch.full_like(means, 0.01))
+    exact, off = (nll(mixture, torch.full((1, 1, 2), one), truth_deviation_px=0.1) for one in (0.0, 0.01))
+    assert float(off) == pytest.approx(float(exact), abs=0.01)
+    wider = Mixture(torch.zeros_like(means), means, torch.full_like(means, (0.01**2 + 0.1**2) ** 0.5))
+    torch.testing.assert_close(exact, nll(wider, torch.zeros(1, 1, 2)))
+
+
+def test_the_error_can_be_that_of_the_tempered_mean():
+    mixture, disparity = make_mixture(), torch.randn(1, 4, 5)
+    expected = (mixture.tempered_mean(3.0) - disparity).abs().mean()
+    torch.testing.assert_close(l1(mixture, disparity, power=3.0), expected)

@@ -6,8 +6,9 @@ import pytest
 import torch
 from tiny import ALONE, RECIPE, make_model, make_source
 
+from freqlf.errors import FreqLFError
 from freqlf.training import losses
-from freqlf.training.objective import Objective, learning_rate, make_optimizer, update_average, weighted_loss
+from freqlf.training.objective import Objective, freeze, learning_rate, make_optimizer, update_average, weighted_loss
 from freqlf.training.recipe import RECIPES, Recipe
 
 
@@ -81,3 +82,17 @@ def test_fourier_weights_have_a_learning_rate_of_their_own():
     fourier = [name for name, _ in model.named_parameters() if "fourier" in name]
     assert len(groups[0.25]) == len(fourier) == 2
     assert len(groups[1.0]) == len(list(model.parameters())) - 2
+
+
+def test_frozen_parts_stay_as_they_are():
+    model = make_model()
+    freeze(model, "passes.0")
+    optimizer = make_optimizer(model, RECIPE)
+    batch = make_source().batch(0)
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    Objective(model, RECIPE.changed(early_weight=0.0))(batch.stacks, batch.disparity_px, batch.valid).backward()
+    optimizer.step()
+    for name, weight in model.named_parameters():
+        assert torch.equal(weight, before[name]) == name.startswith("passes.0."), name
+    with pytest.raises(FreqLFError, match=r"no part 'passes\.9' to freeze"):
+        freeze(model, "passes.0,passes.9")

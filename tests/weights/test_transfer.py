@@ -63,3 +63,14 @@ def test_other_models_are_refused(tmp_path, changed: PassConfig, message: str) -
         transfer_weights(build_model(replace(TINY, passes=(changed,))), path)
     with pytest.raises(FreqLFError, match="no layer of this model"):
         transfer_weights(build_model(replace(PRESETS["freqlf"], channels=8, stream_channels=8)), path)
+
+
+def test_a_part_can_be_taken(plane_stacks) -> None:
+    network = build_model(PRESETS["freqlf-plus-sweep"])
+    before = {name: values.clone() for name, values in network.state_dict().items()}
+    assert transfer_weights(network, "freqlf-plus-small", "passes.0") == []
+    packaged = load_model("freqlf-plus-small").state_dict()
+    for name, values in network.state_dict().items():
+        assert torch.equal(values, packaged[name] if name.startswith("passes.0") else before[name]), name
+    with pytest.raises(FreqLFError, match=r"no passes\.7 that this model has, too"):
+        transfer_weights(network, "freqlf-plus-small", "passes.7")

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
+from freqlf.models.backbone import Hourglass
+
 
 def count_parameters(model: nn.Module) -> int:
     """Learned numbers; a complex weight counts twice."""
@@ -38,6 +40,11 @@ def _reach_of(module: nn.Module) -> int:
 
 
 def _chain(module: nn.Module) -> int:
+    if isinstance(module, Hourglass):
+        levels = range(len(module.down))
+        layers = [_chain(module.down[i]) + (_chain(module.up[i]) if i < len(module.up) else 0) for i in levels]
+        # A pixel of a coarser level is two of the finer one, on the way down and on the way up.
+        return sum(2**i * layers[i] for i in levels) + sum(2**i for i in levels[1:])
     reach = 0
     for part in module.modules():
         if isinstance(part, (nn.Conv2d, nn.Conv3d)):
