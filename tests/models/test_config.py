@@ -100,7 +100,7 @@ def test_settings_that_were_dropped_are_read_if_they_meant_nothing() -> None:
 def test_values_are_checked() -> None:
     with pytest.raises(FreqLFError, match="windows_px must be odd numbers"):
         PassConfig(windows_px=(7, 8))
-    with pytest.raises(FreqLFError, match="deviation_floor_px must be between 0.0001 and 0.1, not 0"):
+    with pytest.raises(FreqLFError, match=r"deviation_floor_px must be between 0\.0001 and 0\.1, not 0"):
         EpiConfig(deviation_floor_px=0)
     with pytest.raises(FreqLFError, match=r"planes from 1\.0 to -1\.0 px, 0\.25 px apart, are no sweep"):
         OcclusionConfig(lowest_px=1.0, highest_px=-1.0)

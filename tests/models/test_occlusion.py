@@ -92,7 +92,7 @@ def test_the_scale_of_activations(plane_stacks) -> None:
 
 
 def test_one_side_may_be_occluded() -> None:
-    """A plane on which one half-line agrees perfectly differs from one on which none does, wherever that half-line is."""
+    """A plane on which one half-line agrees differs from one on which none does, whichever half-line it is."""
     torch.manual_seed(0)
     stream = PlaneStream(half_lines=4, planes=3, channels=8, opinions=2)
     nobody = torch.ones(1, 3, 12, 6, 6)
