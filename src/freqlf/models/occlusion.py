@@ -154,10 +154,10 @@ class FreqLFPlus(FieldModel[HalfLines]):
         return read_half_lines(light_field, self.lines, device, forget=forget)
 
     def footprint(self, views: int) -> Footprint:
-        """The field and grey copies of the views; in a tile, measurements of all planes."""
+        """The field and the normalised views; in a tile, measurements of all planes."""
         return Footprint(
             view_bytes=4 * 3 * views,
-            image_bytes=self.field_bytes + 4 * views,
+            image_bytes=self.field_bytes + 4 * 3 * views,
             tile_bytes=self.encoder.bytes_per_pixel,
             margin_px=self.encoder.reach_px,
         )

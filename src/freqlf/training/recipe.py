@@ -142,7 +142,7 @@ RECIPES: dict[str, Recipe] = {
         loss_border_px=6,
         cropping=Cropping(crop_size_px=64, valid_share=0.6),
         augmentation=Augmentation(flips=True, swap_colours=True, gamma=0.4, gain_low=0.6, gain_high=1.1),
-        reliefs=Reliefs(relief_steps=6_000, relief_share=0.25),
+        reliefs=Reliefs(relief_steps=3_000, relief_share=0.25),
     ),
 }
 
