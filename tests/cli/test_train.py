@@ -58,6 +58,37 @@ def test_the_papers_model_and_recipe(data, tmp_path, monkeypatch):
     assert [(line["step"], line["learning_rate"]) for line in lines] == [(1, 1e-4), (2, 1e-4), (3, 1e-4)]
 
 
+@pytest.mark.parametrize(
+    ("split", "trained", "validated"), [("paper", ["dino"], []), ("literature", ["town"], ["dino"])]
+)
+def test_one_flag_chooses_the_split(make_scene, tmp_path, monkeypatch, split, trained, validated):
+    from freqlf.data.splits import GROUPS
+
+    monkeypatch.setitem(GROUPS, "training", ("dino",))
+    monkeypatch.setitem(GROUPS, "additional", ("town",))
+    data = {make_scene(name).parent for name in ("dino", "town")}.pop()
+    flags = ["--preset", "freqlf-small", "--data", str(data), "--out", str(tmp_path / "run"), "--split", split]
+    assert main(["train", *flags, "--steps", "1", "--crop-size-px", "24", "--threads", "1"]) == 0
+    scenes = load_checkpoint(tmp_path / "run" / "last.pt").scenes
+    assert (scenes["training"], scenes["validation"]) == (trained, validated)
+
+
+def test_a_curriculum_needs_no_scenes(tmp_path, monkeypatch):
+    from freqlf.models import config
+
+    small = config.EpiConfig(channels=8, layers=1, modes=2, stream_channels=4)
+    monkeypatch.setitem(config.PRESETS, "freqlf-paper-small", small)
+    flags = ["--preset", "freqlf-paper-small", "--recipe", "curriculum", "--out", str(tmp_path / "run")]
+    flags += ["--train-split", "none", "--validation-split", "none", "--crop-size-px", "24", "--threads", "1"]
+    assert main(["train", *flags, "--steps", "4", "--relief-steps", "4"]) == 0
+    whole = (tmp_path / "run" / "metrics.jsonl").read_text()
+    flags[5] = str(tmp_path / "again")
+    assert main(["train", *flags, "--steps", "4", "--relief-steps", "4", "--max-minutes", "0"]) == 0
+    assert load_checkpoint(tmp_path / "again" / "last.pt").step == 1
+    assert main(["train", *flags, "--steps", "4", "--relief-steps", "4", "--resume"]) == 0
+    assert (tmp_path / "again" / "metrics.jsonl").read_text() == whole  # every relief follows from seed and number
+
+
 def test_generated_scenes_of_a_folder(flags, tmp_path):
     assert main(["data", "synth", str(tmp_path / "made"), "--scenes", "2", "--views", "5", "--size", "40"]) == 0
     assert main([*flags, "--train-split", "none", "--synthetic-data", str(tmp_path / "made")]) == 0

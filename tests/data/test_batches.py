@@ -171,6 +171,26 @@ def test_whole_scenes_that_are_not_square_can_be_flipped():
         assert source.batch(step).disparity_px.shape == (1, 1, 64, 72)
 
 
+def test_reliefs_come_first_and_keep_a_share():
+    source = make_source(SMALL.changed(relief_steps=3, relief_share=0.25), count=3)
+    names = [source.sample(number, 16, 16).name for number in range(3 * 4)]
+    assert set(names) == {"relief"}
+    later = Counter(source.sample(number, 16, 16).name for number in range(12, 212))
+    assert 30 < later["relief"] < 75
+    batch = source.batch(0)
+    assert batch.stacks["diagonal"].shape == (4, 5, 3, 32, 32)
+    assert_same(batch, make_source(SMALL.changed(relief_steps=3, relief_share=0.25), count=3).batch(0))
+    plain = make_source(SMALL, count=3).batch(9)
+    assert_same(make_source(SMALL.changed(relief_steps=3), count=3).batch(9), plain)  # scenes are cut as ever
+
+
+def test_reliefs_need_no_scenes():
+    source = BatchSource(SMALL.changed(relief_steps=3, relief_last_px=2.0), ("horizontal", "vertical"), [])
+    batch = source.batch(100)
+    assert batch.stacks["vertical"].shape == (4, 9, 3, 32, 32)
+    assert 0.1 < batch.disparity_px.abs().max() <= 2
+
+
 def test_mistakes_are_explained():
     with pytest.raises(FreqLFError, match="no scene to train on"):
         BatchSource(SMALL, LINES, [])

@@ -10,7 +10,7 @@ from freqlf.inference.estimate import Estimator, estimate, load_estimator
 from freqlf.inference.memory import free_memory_bytes, held_memory_mb
 from freqlf.lightfield import LightField
 from freqlf.models.build import build_model
-from freqlf.models.config import STAR_LINES, AlignedConfig, EpiConfig, PassConfig
+from freqlf.models.config import STAR_LINES, AlignedConfig, EpiConfig, OcclusionConfig, PassConfig
 from freqlf.outputs.estimate import INTERVAL
 from freqlf.weights.calibration import LEVELS, Calibration
 from freqlf.weights.files import write_weights
@@ -18,6 +18,11 @@ from freqlf.weights.files import write_weights
 TINY = AlignedConfig(
     lines=STAR_LINES, passes=(PassConfig(channels=8, layers=1, modes=2, stem_channels=8, windows_px=(5,)),)
 )
+CONFIGS = [
+    TINY,
+    EpiConfig(rows=5, columns=5, channels=8, stream_channels=4, modes=4),
+    OcclusionConfig(channels=8, stream_channels=4, modes=4, lowest_px=-1.0, highest_px=1.0),
+]
 
 
 @pytest.fixture
@@ -34,7 +39,7 @@ def test_the_slope_needs_no_weights(light_field: LightField) -> None:
     assert result.model == "slope"
 
 
-@pytest.mark.parametrize("config", [TINY, EpiConfig(rows=5, columns=5, channels=8, stream_channels=4, modes=4)])
+@pytest.mark.parametrize("config", CONFIGS)
 def test_networks_give_all_maps_whole_or_in_tiles(light_field: LightField, config) -> None:
     torch.manual_seed(0)
     estimator = Estimator("tiny", build_model(config).eval())
@@ -51,7 +56,7 @@ def test_networks_give_all_maps_whole_or_in_tiles(light_field: LightField, confi
     assert np.all(whole.lower_px < whole.upper_px)
 
 
-@pytest.mark.parametrize("config", [TINY, EpiConfig(rows=5, columns=5, channels=8, stream_channels=4, modes=4)])
+@pytest.mark.parametrize("config", CONFIGS)
 def test_half_precision_is_close_whole_or_in_tiles(light_field: LightField, config) -> None:
     torch.manual_seed(0)
     model = build_model(config).eval()

@@ -14,7 +14,7 @@ from freqlf.studies.cost.process import run_in_fresh_process
 GB = 10**9
 
 
-@pytest.mark.parametrize("preset", ["slope", "freqlf-small", "freqlf-plus-small", "freqlf"])
+@pytest.mark.parametrize("preset", ["slope", "freqlf-small", "freqlf-plus-small", "freqlf", "freqlf-plus"])
 def test_less_memory_means_smaller_tiles(preset: str) -> None:
     footprint = (SlopeModel() if preset == "slope" else build_model(find_preset(preset))).footprint(views=18)
     least, more = (footprint.total_bytes(2000, 2000, side_px) for side_px in (64, 96))
@@ -56,7 +56,7 @@ def estimate_within(preset: str, size_px: int, tile_px: int) -> tuple[float, flo
     return peak_memory_mb(), estimator.memory_bytes / 1e6, result.tile_px
 
 
-@pytest.mark.parametrize("preset", ["freqlf-small", "freqlf-plus-small", "freqlf"])
+@pytest.mark.parametrize("preset", ["freqlf-small", "freqlf-plus-small", "freqlf", "freqlf-plus"])
 def test_the_process_stays_within_its_limit(preset: str) -> None:
     peak_mb, limit_mb, tile_px = run_in_fresh_process(estimate_within, preset, 320, 112)
     assert peak_mb <= limit_mb

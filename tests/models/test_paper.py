@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
+from freqlf.models.build import build_model
+from freqlf.models.config import EpiConfig, Switches
 from freqlf.models.hybrid import HybridLayer
-from freqlf.models.paper import FreqLF, build_paper_model
+from freqlf.models.paper import FreqLF
 from freqlf.training.losses import mse, nll
 
 VARIANTS = {
@@ -15,7 +17,15 @@ VARIANTS = {
     "no squeeze": {"squeeze": False},
     "no distribution": {"probabilistic": False},
 }
-SMALL = {"views": (5, 5), "channels": 32, "stream_channels": 16, "modes": 8, "hidden": 32}
+SMALL = {"views": (5, 5), "channels": 32, "stream_channels": 16, "modes": 8}
+SWITCHES = Switches.__dataclass_fields__
+
+
+def build_paper_model(views=(9, 9), **options):
+    """The model with (horizontal, vertical) views; switches are options like any other."""
+    switches = Switches(**{name: value for name, value in options.items() if name in SWITCHES})
+    rest = {name: value for name, value in options.items() if name not in SWITCHES}
+    return build_model(EpiConfig(columns=views[0], rows=views[1], switches=switches, **rest))
 
 
 def render_tilted_plane(views=(5, 5), size=64, disparity_px=0.5, slope_x=0.006, slope_y=-0.004):
@@ -46,8 +56,9 @@ def count(module):
     return sum(p.numel() for p in module.parameters())
 
 
+@pytest.mark.parametrize("band", ["literal", "isotropic"])
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_parameters_at_the_papers_size(variant):
+def test_parameters_at_the_papers_size(variant, band):
     switches = VARIANTS[variant]
     C, S, L, k, K, h = 128, 64, 4, 16, 5, 128
     spatial = (9 * 3 * S + S) + 2 * (9 * S * S + S)
@@ -56,18 +67,18 @@ def test_parameters_at_the_papers_size(variant):
     encoder = spatial + 2 * epi + (3 * S * C + C) + squeeze
     layer = C * C + C
     layer += 9 * C * C if switches.get("local", True) else 0
-    layer += 2 * C * C * k * k if switches.get("fourier", True) else 0
+    layer += 2 * C * C * (k * k if band == "literal" else (2 * k - 1) * k) if switches.get("fourier", True) else 0
     outputs = 3 * K if switches.get("probabilistic", True) else 1
     decoder = ((C + 2) * h + h) + (h * h + h) + (h * outputs + outputs)
     with torch.device("meta"):
-        model = build_paper_model(**switches)
+        model = build_paper_model(band=band, **switches)
     assert (spatial, epi) == (75_648, 196_608)
     assert count(model.encoder) == encoder
     assert count(model.layers) == L * layer
     assert count(model.decoder) == decoder
     assert count(model) == encoder + (C * C + C) + L * layer + decoder
     if variant == "full":
-        assert count(model) == 34_759_839
+        assert count(model) == {"literal": 34_759_839, "isotropic": 66_217_119}[band]
 
 
 @pytest.mark.parametrize("views", [(3, 3), (5, 5), (7, 7), (9, 9), (9, 7)])
@@ -153,3 +164,18 @@ def test_layers_of_different_widths_are_refused():
     model = build_paper_model(**SMALL)
     with pytest.raises(FreqLFError, match="one number of channels"):
         FreqLF(model.encoder, [HybridLayer(8, (4, 4)), HybridLayer(16, (4, 4))], model.decoder)
+
+
+def test_the_decoder_can_read_the_field_before_the_layers():
+    torch.manual_seed(0)
+    model = build_paper_model(**SMALL)
+    horizontal, vertical, disparity = render_tilted_plane(size=24)
+    stacks = {"horizontal": horizontal, "vertical": vertical}
+    (only,) = model.forward_passes(stacks)
+    model.decodes_lift = True
+    early, last = model.forward_passes(stacks)
+    assert torch.allclose(last.means, only.means)
+    assert not torch.allclose(early.means, last.means)
+    nll(early, disparity).backward()
+    assert all(weight.grad is None for weight in model.layers.parameters())
+    assert all(weight.grad is not None for weight in model.encoder.parameters())

@@ -62,6 +62,18 @@ def test_other_runs_are_refused_with_the_difference(tmp_path, changes, message):
         require_same_run(path, load_checkpoint(path), make(**changes))
 
 
+def test_runs_from_before_a_setting_existed_go_on(tmp_path):
+    path = tmp_path / "last.pt"
+    save_checkpoint(path, make())
+    found = load_checkpoint(path)
+    now = {**found.model_config, "band": "literal", "deviation_floor_px": 0.01}
+    require_same_run(path, found, make(model_config=now, recipe={**found.recipe, "relief_steps": 0}))
+    with pytest.raises(FreqLFError, match="band is literal there and isotropic here"):
+        require_same_run(path, found, make(model_config={**now, "band": "isotropic"}))
+    with pytest.raises(FreqLFError, match="relief_steps is 0 there and 5 here"):
+        require_same_run(path, found, make(recipe={**found.recipe, "relief_steps": 5}))
+
+
 def test_other_formats_are_refused(tmp_path):
     path = tmp_path / "last.pt"
     save_checkpoint(path, make())

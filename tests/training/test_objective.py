@@ -7,6 +7,8 @@ import torch
 from tiny import ALONE, RECIPE, make_model, make_source
 
 from freqlf.errors import FreqLFError
+from freqlf.models.build import build_model
+from freqlf.models.config import EpiConfig
 from freqlf.training import losses
 from freqlf.training.objective import Objective, freeze, learning_rate, make_optimizer, update_average, weighted_loss
 from freqlf.training.recipe import RECIPES, Recipe
@@ -26,6 +28,19 @@ def test_the_objective_weighs_passes_and_terms():
     expected = losses.nll(last, truth_px, valid)
     assert torch.allclose(plain(batch.stacks, batch.disparity_px, batch.valid), expected)
     assert torch.allclose(weighted_loss(plain, batch, ALONE), expected)
+
+
+def test_the_encoder_has_a_loss_of_its_own_if_the_recipe_says_so():
+    torch.manual_seed(0)
+    model = build_model(EpiConfig(rows=5, columns=5, channels=8, layers=1, modes=2, stream_channels=4))
+    batch = make_source().batch(0)
+    parts = (batch.stacks, batch.disparity_px, batch.valid)
+    recipe = RECIPES["paper"].changed(early_weight=0.25)
+    alone = Objective(model, recipe)(*parts)
+    both = Objective(model, recipe.changed(encoder_loss=True))(*parts)
+    early, _ = model.forward_passes(batch.stacks)
+    expected = losses.nll(early, batch.disparity_px.squeeze(1), batch.valid.squeeze(1))
+    assert torch.allclose(both, alone + 0.25 * expected)
 
 
 def test_half_precision_is_close_and_its_loss_is_single():

@@ -22,6 +22,8 @@ def test_the_paper_recipe_is_the_papers():
     assert (cropping.crop_size_px, cropping.full_share, cropping.large_share) == (0, 0.3, 0.35)
     assert cropping.smallest_crop_px == 128
     assert recipe.augmentation == Augmentation()
+    assert not recipe.reliefs.are_used
+    assert not recipe.encoder_loss
 
 
 def test_the_ablation_differs_in_its_crops_only():
@@ -29,6 +31,14 @@ def test_the_ablation_differs_in_its_crops_only():
     different = {name for name in paper if paper[name] != ablation[name]}
     assert different == {"full_share", "large_share", "smallest_crop_px"}
     assert ablation["smallest_crop_px"] == 64
+
+
+def test_the_curriculum_goes_from_small_disparities_to_all_that_there_are():
+    reliefs = RECIPES["curriculum"].reliefs
+    ranges = [reliefs.range_px(step) for step in (0, reliefs.relief_steps // 4, reliefs.relief_steps // 2, 10**6)]
+    assert ranges == [1.0, 2.5, 4.0, 4.0]
+    assert [reliefs.variety(step) for step in (0, reliefs.relief_steps)] == [0.0, 1.0]
+    assert RECIPES["curriculum"].changed(relief_share=0.5).reliefs.relief_share == 0.5
 
 
 def test_steps_win_over_epochs():
@@ -64,7 +74,7 @@ def test_every_setting_has_help_and_a_name_of_its_own():
         (lambda: Cropping(crop_size_px=4), "crop_size_px must be between 8 and 30000, not 4"),
         (lambda: Augmentation(scale=0.5), "scale must be between 1 and 4, not 0.5"),
         (lambda: Augmentation(gain_low=2.0), "gain_low 2.0 must not be above gain_high"),
-        (lambda: find_recipe("soup"), "unknown recipe 'soup': choose one of paper, ablation, cpu"),
+        (lambda: find_recipe("soup"), "unknown recipe 'soup': choose one of paper, ablation, cpu, curriculum"),
     ],
 )
 def test_wrong_values_are_explained(make, message):

@@ -11,6 +11,7 @@ import tyro
 from freqlf.cli.arguments import Minutes, Scenes, Workers
 from freqlf.cli.terminal import make_progress
 from freqlf.data.hci import Scene, choose_scenes, find_scenes, write_scene
+from freqlf.data.splits import SPLITS
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES, LightField
 from freqlf.models.config import config_to_dict, find_preset
@@ -43,8 +44,9 @@ def run(
     out: Path,
     recipe: str = "cpu",
     data: Path | None = None,
-    train_split: str = "additional",
-    validation_split: str = "training",
+    split: Literal["literature", "paper"] = "literature",
+    train_split: str | None = None,
+    validation_split: str | None = None,
     synthetic: Scenes = 0,
     synthetic_data: Path | None = None,
     resume: bool = False,
@@ -68,12 +70,14 @@ def run(
     Under `torchrun` the same command trains on several GPUs or machines.
 
     Args:
-        preset: The model: freqlf, freqlf-plus, freqlf-small or freqlf-plus-small.
+        preset: The model; `freqlf models` lists all. freqlf, freqlf-plus and freqlf-paper-small are the paper's.
         out: Folder of the run.
-        recipe: Where settings come from that are not given: paper, ablation or cpu.
+        recipe: Where settings come from that are not given: paper, ablation, cpu or curriculum.
         data: Folder of the benchmark, or any folder with scenes in its layout.
-        train_split: Scenes to train on: groups or names, separated by commas; all that have ground truth, or none.
-        validation_split: Scenes to validate on, likewise. No scene may be in both.
+        split: literature trains on the 16 additional scenes and validates on the 4 training ones; paper trains on the
+            4 training scenes and validates on none.
+        train_split: Other scenes to train on: groups or names, separated by commas; all (with ground truth), or none.
+        validation_split: Other scenes to validate on, likewise. No scene may be in both.
         synthetic: Number of scenes to generate and to train on too; they are kept in OUT/synthetic.
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
         resume: Continue the run in OUT, if there is one.
@@ -93,7 +97,8 @@ def run(
     given = {name: value for name, value in vars(changes).items() if value is not None}
     chosen = find_recipe(recipe).changed(**given)
     config = find_preset(preset)
-    train_scenes, validation_scenes = split_scenes(data, train_split, validation_split)
+    usual = SPLITS[split]
+    train_scenes, validation_scenes = split_scenes(data, train_split or usual[0], validation_split or usual[1])
 
     import torch
 

@@ -14,12 +14,14 @@ import torch
 from torch import Tensor
 
 from freqlf.data import augment
+from freqlf.data.reliefs import list_steps, render_relief
 from freqlf.data.samples import Sample
-from freqlf.data.sampling import Augmentation, Cropping
+from freqlf.data.sampling import Augmentation, Cropping, Reliefs
 from freqlf.errors import FreqLFError
 
 _MOST_TRIES = 10  # for a crop with enough valid pixels
 _EDGE_CANDIDATES = 4
+_RELIEF_PX = 512  # side of reliefs if neither crops nor scenes have a size
 _EDGE_JUMP_PX = 0.1  # a change of disparity between neighbours that counts as an edge
 
 
@@ -58,10 +60,15 @@ class BatchRecipe(Protocol):
     def cropping(self) -> Cropping: ...  # noqa: D102
     @property
     def augmentation(self) -> Augmentation: ...  # noqa: D102
+    @property
+    def reliefs(self) -> Reliefs: ...  # noqa: D102
 
 
 class BatchSource:
-    """Cuts the batches of a recipe from scenes; `generated` ones, if any, make up `synthetic_share` of the samples."""
+    """Cuts the batches of a recipe from scenes; `generated` ones, if any, make up `synthetic_share` of the samples.
+
+    A recipe may have reliefs generated as well, or instead, which need no scenes: then light fields have 9 x 9 views.
+    """
 
     def __init__(
         self, recipe: BatchRecipe, lines: Iterable[str], scenes: Sequence[Sample], generated: Sequence[Sample] = ()
@@ -70,16 +77,18 @@ class BatchSource:
         self.lines = tuple(lines)
         self.scenes, self.generated = tuple(scenes), tuple(generated)
         everything = (*self.scenes, *self.generated)
-        if not everything:
+        if not everything and not recipe.reliefs.are_used:
             raise FreqLFError("there is no scene to train on; name a split or a number of generated scenes")
+        self.relief_views = everything[0].steps if everything else list_steps(self.lines)
         grids = {len(sample.steps): sample.name for sample in everything}
         if len(grids) > 1:
             described = " and ".join(f"{name} has {views}" for views, name in grids.items())
             raise FreqLFError(f"scenes in training need the same number of views, but {described}")
-        self.shorter_side_px = min(min(sample.height, sample.width) for sample in everything)
+        size_px = recipe.cropping.crop_size_px
+        sides = [side for sample in everything for side in (sample.height, sample.width)]
+        self.shorter_side_px = min(sides, default=size_px or _RELIEF_PX)
         sizes = {(sample.height, sample.width) for sample in everything}
         self.full_size = sizes.pop() if len(sizes) == 1 else (self.shorter_side_px, self.shorter_side_px)
-        size_px = recipe.cropping.crop_size_px
         if size_px > self.shorter_side_px:
             raise FreqLFError(
                 f"crops of {size_px} px do not fit into scenes of {self.shorter_side_px} px; set --crop-size-px"
@@ -88,7 +97,7 @@ class BatchSource:
     @property
     def scene_count(self) -> int:
         """Scenes that an epoch goes through."""
-        return len(self.scenes) or len(self.generated)
+        return len(self.scenes) or len(self.generated) or 1
 
     def batch(self, step: int, rank: int = 0, processes: int = 1) -> Batch:
         """The part of the batch number `step` that belongs to process `rank`."""
@@ -123,7 +132,7 @@ class BatchSource:
         """The sample of this number over the whole run, with pixels of floats."""
         rng = Random(f"sample {self.recipe.seed} {number}")
         options = self.recipe.augmentation
-        scene = self._draw_scene(number, rng)
+        scene = self._draw_relief(number, height, width) or self._draw_scene(number, rng)
         fits_turned = height <= scene.width and width <= scene.height
         turned = options.flips and fits_turned and rng.random() < 0.5
         size = (width, height) if turned else (height, width)
@@ -137,6 +146,17 @@ class BatchSource:
             sample = augment.flip_randomly(sample.transposed() if turned else sample, rng)
         sample = augment.add_noise(augment.vary_exposure(sample, options, rng), options, rng)
         return _without_border(sample, self.recipe.loss_border_px)
+
+    def _draw_relief(self, number: int, height: int, width: int) -> Sample | None:
+        """A relief, if it is time for one. Its random numbers are its own, so that others stay as they are."""
+        reliefs, step = self.recipe.reliefs, number // self.recipe.batch_size
+        rng = Random(f"relief {self.recipe.seed} {number}")
+        has_scenes = bool(self.scenes or self.generated)
+        if has_scenes and step >= reliefs.relief_steps and rng.random() >= reliefs.relief_share:
+            return None
+        return render_relief(
+            rng, self.relief_views, height, width, reliefs.range_px(step), variety=reliefs.variety(step)
+        )
 
     def _draw_scene(self, number: int, rng: Random) -> Sample:
         """Every scene once per epoch, in random order."""

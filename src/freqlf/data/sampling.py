@@ -40,6 +40,34 @@ class Cropping:
 
 
 @dataclass(frozen=True)
+class Reliefs:
+    """Textured planes and reliefs that are generated on the fly, see `freqlf.data.reliefs`: a curriculum."""
+
+    relief_steps: int = setting(0, "so many steps see nothing but generated reliefs, whose disparities grow")
+    relief_share: float = setting(0.0, "share of reliefs among the samples after that, if there are scenes")
+    relief_first_px: float = setting(1.0, "disparities of the first reliefs lie within +- this")
+    relief_last_px: float = setting(4.0, "and within +- this from half of relief_steps on, textures of all kinds")
+
+    def __post_init__(self) -> None:
+        check_range(self, 0, 1e9, "relief_steps")
+        check_range(self, 0, 1, "relief_share")
+        check_range(self, 0.01, 10, "relief_first_px", "relief_last_px")
+
+    @property
+    def are_used(self) -> bool:
+        """Whether any sample is a relief, if there are scenes."""
+        return self.relief_steps > 0 or self.relief_share > 0
+
+    def variety(self, step: int) -> float:
+        """From 0 at the first step, where textures are strong, to 1, where they may be anything."""
+        return min(1.0, 2 * step / self.relief_steps) if self.relief_steps else 1.0
+
+    def range_px(self, step: int) -> float:
+        """What disparities of a step's reliefs lie within."""
+        return self.relief_first_px + (self.relief_last_px - self.relief_first_px) * self.variety(step)
+
+
+@dataclass(frozen=True)
 class Augmentation:
     """How samples are varied. Each change is applied to the views and to the ground truth alike; 0 turns it off."""
 

@@ -17,6 +17,9 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "test": ("bedroom", "bicycle", "herbs", "origami"),
 }
 
+# What is trained on, and what is validated on while training. The paper chooses nothing by scenes that it reports.
+SPLITS: dict[str, tuple[str, str]] = {"paper": ("training", "none"), "literature": ("additional", "training")}
+
 
 def expand_groups(names: Iterable[str]) -> list[str]:
     """Scene names with each group's name replaced by its scenes; every scene once, in order."""

@@ -8,32 +8,68 @@ import torch
 from freqlf.models.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence
 from freqlf.models.backbone import FlatBackbone, Hourglass
 from freqlf.models.base import DisparityModel
-from freqlf.models.config import AlignedConfig, EpiConfig, ModelConfig, PassConfig
+from freqlf.models.config import (
+    AlignedConfig,
+    EpiConfig,
+    ModelConfig,
+    OcclusionConfig,
+    PaperConfig,
+    PassConfig,
+    count_modes,
+)
 from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
+from freqlf.models.epi import EpiEncoder
 from freqlf.models.hybrid import HybridLayer
-from freqlf.models.paper import FreqLF, build_paper_model
+from freqlf.models.occlusion import FreqLFPlus, OcclusionEncoder
+from freqlf.models.paper import FreqLF
 from freqlf.models.slope import SlopeOptions
 from freqlf.models.sweep import SweepOptions
 
 
 def build_model(config: ModelConfig) -> DisparityModel[Any]:
     """A freshly initialised network."""
-    return _build_epi(config) if isinstance(config, EpiConfig) else _build_aligned(config)
+    if isinstance(config, EpiConfig):
+        return _build_epi(config)
+    return _build_occlusion(config) if isinstance(config, OcclusionConfig) else _build_aligned(config)
 
 
 def _build_epi(config: EpiConfig) -> FreqLF:
-    return build_paper_model(
-        (config.columns, config.rows),
-        config.channels,
-        config.layers,
-        config.modes,
-        config.components,
-        config.stream_channels,
-        hidden=config.channels,
-        field=config.field,
-        reference_px=_square(config.reference_px),
-        **asdict(config.switches),
+    encoder = EpiEncoder(
+        config.columns, config.rows, config.channels, config.stream_channels, squeeze=config.switches.squeeze
     )
+    return FreqLF(encoder, *_build_paper_backbone(config))
+
+
+def _build_occlusion(config: OcclusionConfig) -> FreqLFPlus:
+    encoder = OcclusionEncoder(
+        2 * len(config.lines),
+        (config.lowest_px, config.highest_px, config.planes),
+        config.channels,
+        config.stream_channels,
+        opinions=config.opinions,
+        squeeze=config.switches.squeeze,
+    )
+    return FreqLFPlus(config.lines, encoder, *_build_paper_backbone(config))
+
+
+def _build_paper_backbone(config: PaperConfig) -> tuple[list[HybridLayer], Decoder]:
+    """The layers and the decoder that the paper's two models have in common."""
+    layers = [
+        HybridLayer(
+            config.channels,
+            count_modes(config.modes, config.band),
+            fourier=config.switches.fourier,
+            local=config.switches.local,
+            field=config.field,
+            reference_px=_square(config.reference_px),
+        )
+        for _ in range(config.layers)
+    ]
+    channels = config.channels
+    if not config.switches.probabilistic:
+        return layers, RegressionDecoder(channels, channels)
+    floor_px = config.deviation_floor_px
+    return layers, MixtureDecoder(channels, channels, config.components, deviation_floor_px=floor_px)
 
 
 def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
@@ -52,11 +88,13 @@ def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> Re
     layers = _build_hourglass(config, one) if one.coarse_channels else _build_flat_backbone(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
-        decoder = _build_anchored_decoder(one.channels, config.components + swept, one.offset_px, is_first=is_first)
+        decoder = _build_anchored_decoder(config, one, config.components + swept, is_first=is_first)
     return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px, swept=swept)
 
 
-def _build_anchored_decoder(channels: int, components: int, offset_px: float, *, is_first: bool) -> MixtureDecoder:
+def _build_anchored_decoder(
+    config: AlignedConfig, one: PassConfig, components: int, *, is_first: bool
+) -> MixtureDecoder:
     """Starts where the estimate is: most weight on it, offsets near zero.
 
     A slope is less exact than the estimate of a pass. What is right for most pixels should not be left to learn:
@@ -64,7 +102,13 @@ def _build_anchored_decoder(channels: int, components: int, offset_px: float, *,
     """
     deviation_px, weight = (0.15, 2.0) if is_first else (0.05, 3.5)
     decoder = MixtureDecoder(
-        channels, channels, components, initial_spread_px=0.0, initial_deviation_px=deviation_px, offset_px=offset_px
+        one.channels,
+        one.channels,
+        components,
+        deviation_floor_px=config.deviation_floor_px,
+        initial_spread_px=0.0,
+        initial_deviation_px=deviation_px,
+        offset_px=one.offset_px,
     )
     output = decoder.mlp.output
     assert output.bias is not None
@@ -96,7 +140,7 @@ def _build_layer(
     reference_px = None if config.reference_px is None else config.reference_px // shrunk_by
     return HybridLayer(
         channels,
-        (one.modes, one.modes),
+        count_modes(one.modes, config.band),
         fourier=config.switches.fourier and fourier,
         local=config.switches.local,
         residual=True,

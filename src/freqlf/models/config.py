@@ -13,6 +13,16 @@ STAR_LINES = ("horizontal", "vertical", "diagonal", "antidiagonal")
 _MOST = 4096  # of channels, layers and the like, in a description that can be believed
 
 
+def _check_floor(floor_px: float) -> None:
+    if not 1e-4 <= floor_px <= 0.1:
+        raise FreqLFError(f"deviation_floor_px must be between 0.0001 and 0.1, not {floor_px}")
+
+
+def _check_lines(lines: tuple[str, ...]) -> None:
+    if set(lines) - set(STAR_LINES) or not lines:
+        raise FreqLFError(f"lines must be some of {', '.join(STAR_LINES)}, not {lines}")
+
+
 def _check_positive(config: Any, *names: str) -> None:
     for name in names:
         if not 1 <= getattr(config, name) <= _MOST:
@@ -41,36 +51,66 @@ class Switches:
     probabilistic: bool = True
 
 
+Band = Literal["isotropic", "literal"]
+
+
+def count_modes(modes: int, band: Band) -> tuple[int, int]:
+    """Rows and columns of the table of Fourier weights for k = `modes`.
+
+    isotropic: all waves of fewer than k cycles per field along either axis: rows -(k-1) .. k-1, columns 0 .. k-1.
+        The weights of columns below 0 are the conjugates of others, so the band is the same both ways.
+    literal: a table of k x k as the paper's text has it, rows -k/2 .. k/2-1: half the bandwidth vertically.
+    """
+    return (2 * modes - 1, modes) if band == "isotropic" else (modes, modes)
+
+
 @dataclass(frozen=True)
-class EpiConfig:
-    """The paper's base model: streams on the raw EPI stacks, trained end to end.
+class PaperConfig:
+    """What the paper's two models share: lift, hybrid layers and decoder.
 
     Attributes:
-        rows, columns: views per axis, odd.
-        channels: C of the latent field.
+        channels: C of the features and of the latent field.
         layers: L hybrid layers.
-        modes: k1 = k2 retained Fourier modes.
+        modes: k1 = k2 = k of the retained Fourier modes.
+        band: which modes that are, see `count_modes`.
         components: K of the mixture.
-        stream_channels: features of each of the three streams.
+        stream_channels: features of each stream of the encoder.
+        deviation_floor_px: least deviation of a component.
         field: what Fourier weights mean on a field of another size, see `SpectralConv2d`.
         reference_px: side of the field that the weights were learned on; only "index" can do without.
         switches: components to leave out.
     """
 
-    rows: int = 9
-    columns: int = 9
     channels: int = 128
     layers: int = 4
     modes: int = 16
+    band: Band = "isotropic"
     components: int = 5
     stream_channels: int = 64
+    deviation_floor_px: float = 0.01
     field: Literal["index", "frequency"] = "index"
     reference_px: int | None = None
     switches: Switches = Switches()
-    kind: Literal["epi"] = "epi"
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "modes", "components", "stream_channels")
+        _check_floor(self.deviation_floor_px)
+
+
+@dataclass(frozen=True)
+class EpiConfig(PaperConfig):
+    """The paper's base model: streams on the raw EPI stacks, trained end to end.
+
+    Attributes:
+        rows, columns: views per axis, odd.
+    """
+
+    rows: int = 9
+    columns: int = 9
+    kind: Literal["epi"] = "epi"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("rows", "columns"):
             if getattr(self, name) < 3 or getattr(self, name) % 2 == 0:
                 raise FreqLFError(f"{name} must be odd and at least 3, not {getattr(self, name)}")
@@ -79,6 +119,45 @@ class EpiConfig:
     def enumerates_disparities(self) -> bool:
         """Never: this is the cost-volume-free model."""
         return False
+
+
+@dataclass(frozen=True)
+class OcclusionConfig(PaperConfig):
+    """The paper's FreqLF+: an occlusion-aware front-end before the same backbone; any odd number of views per axis.
+
+    Attributes:
+        lines: the lines of views it compares with the centre.
+        lowest_px, highest_px: disparities of the first and the last plane of its sweep.
+        step_px: distance of the planes.
+        opinions: how often the planes compete with each other, see `PlaneStream`.
+    """
+
+    lines: tuple[str, ...] = STAR_LINES
+    lowest_px: float = -4.0
+    highest_px: float = 4.0
+    step_px: float = 0.25
+    opinions: int = 4
+    kind: Literal["occlusion"] = "occlusion"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_positive(self, "opinions")
+        _check_lines(self.lines)
+        if not (self.lowest_px < self.highest_px and self.step_px > 0) or self.planes > _MOST:
+            raise FreqLFError(
+                f"planes from {self.lowest_px} to {self.highest_px} px, {self.step_px} px apart, are no sweep: the "
+                f"first must lie below the last, and there may be {_MOST}"
+            )
+
+    @property
+    def planes(self) -> int:
+        """How many there are."""
+        return round((self.highest_px - self.lowest_px) / self.step_px) + 1
+
+    @property
+    def enumerates_disparities(self) -> bool:
+        """Always: the cost-volume-free model is the other one."""
+        return True
 
 
 @dataclass(frozen=True)
@@ -149,13 +228,16 @@ class AlignedConfig:
         passes: each refines the estimate of the one before.
         components: K of the mixtures; that of a swept pass has one more for each surface of the sweep.
         sweep: a plane sweep, for passes that are `swept`.
-        field, reference_px, switches: as in `EpiConfig`.
+        band: as in `PaperConfig`, where it is isotropic; the packaged weights are of the literal one.
+        deviation_floor_px, field, reference_px, switches: as in `PaperConfig`.
     """
 
     lines: tuple[str, ...] = EPI_LINES
     passes: tuple[PassConfig, ...] = (PassConfig(),)
     components: int = 5
     sweep: SweepConfig | None = None
+    band: Band = "literal"
+    deviation_floor_px: float = 0.01
     field: Literal["index", "frequency"] = "frequency"
     reference_px: int | None = 128
     switches: Switches = Switches()
@@ -163,9 +245,8 @@ class AlignedConfig:
 
     def __post_init__(self) -> None:
         _check_positive(self, "components")
-        unknown = set(self.lines) - set(STAR_LINES)
-        if unknown or not self.lines:
-            raise FreqLFError(f"lines must be some of {', '.join(STAR_LINES)}, not {self.lines}")
+        _check_lines(self.lines)
+        _check_floor(self.deviation_floor_px)
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
         if (self.sweep is not None) != any(one.swept for one in self.passes):
@@ -177,17 +258,14 @@ class AlignedConfig:
         return self.sweep is not None or any(one.relative_px for one in self.passes)
 
 
-ModelConfig = EpiConfig | AlignedConfig
+ModelConfig = EpiConfig | OcclusionConfig | AlignedConfig
 
-# The two compact presets run in seconds on a laptop's CPU; the two others have the paper's sizes.
+# The first three are the paper's models. The others see the views aligned by a slope field, which learns much sooner.
 PRESETS: dict[str, ModelConfig] = {
     "freqlf": EpiConfig(),
-    "freqlf-plus": AlignedConfig(
-        lines=STAR_LINES,
-        passes=(PassConfig(channels=128, layers=4, modes=16, stem_channels=128, relative_px=(-0.25, -0.1, 0.1, 0.25)),),
-        field="index",
-        reference_px=None,
-    ),
+    "freqlf-plus": OcclusionConfig(),
+    # Half as wide, to be trained on crops of 64 px and run on whole scenes.
+    "freqlf-paper-small": EpiConfig(channels=64, stream_channels=32, field="frequency", reference_px=64),
     "freqlf-small": AlignedConfig(
         lines=EPI_LINES,
         passes=(
@@ -250,11 +328,11 @@ def config_to_dict(config: ModelConfig) -> dict[str, Any]:
 
 def config_from_dict(content: dict[str, Any], source: str = "the file") -> ModelConfig:
     """The inverse of `config_to_dict`; unknown keys and kinds are refused. `source` is for errors."""
-    kinds: dict[str, type[EpiConfig] | type[AlignedConfig]] = {"epi": EpiConfig, "aligned": AlignedConfig}
+    kinds: dict[str, type[ModelConfig]] = {"epi": EpiConfig, "occlusion": OcclusionConfig, "aligned": AlignedConfig}
     kind = kinds.get(str(content.get("kind"))) if isinstance(content, dict) else None
     if kind is None:
         raise FreqLFError(f"unknown kind of model in {source}: this version knows {', '.join(kinds)}")
-    values = dict(content)
+    values = {"band": "literal", **content}  # the only one before bands could be chosen
     if isinstance(values.get("passes"), (list, tuple)):
         values["passes"] = [_drop_retired(one) if isinstance(one, dict) else one for one in values["passes"]]
     config: ModelConfig = convert(values, kind, f"the model in {source}")

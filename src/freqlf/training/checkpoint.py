@@ -1,6 +1,6 @@
 """Writing and resuming checkpoints: all of a training run in one file, written atomically."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ from torch import Tensor
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
 from freqlf.io.intake import decoding
+from freqlf.models.config import config_from_dict, config_to_dict
+from freqlf.training.recipe import Recipe
 from freqlf.weights.checkpoint import FORMAT, Checkpoint, first_difference
 
 
@@ -57,6 +59,7 @@ def require_same_run(path: Path, found: Checkpoint, wanted: Checkpoint) -> None:
         raise FreqLFError(
             f"{path} is a run of the preset {found.preset}, not {wanted.preset}; name that one or another --out"
         )
+    found, wanted = _complete(found, path, like=wanted), _complete(wanted, path, like=wanted)
     for part, what in (("model_config", "model"), ("recipe", "recipe"), ("scenes", "choice of scenes")):
         difference = first_difference(getattr(found, part), getattr(wanted, part))
         if difference is not None:
@@ -65,3 +68,10 @@ def require_same_run(path: Path, found: Checkpoint, wanted: Checkpoint) -> None:
                 f"{path} is a run with another {what}: {name} is {old} there and {new} here; "
                 "repeat its flags, or start a new run with another --out"
             )
+
+
+def _complete(run: Checkpoint, path: Path, like: Checkpoint) -> Checkpoint:
+    """With settings that are newer than the run, at the values that change nothing."""
+    model_config = config_to_dict(config_from_dict(run.model_config, str(path)))
+    newer = {name: value for name, value in Recipe().values().items() if name in like.recipe}
+    return replace(run, model_config=model_config, recipe=newer | run.recipe)

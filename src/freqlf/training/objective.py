@@ -12,6 +12,7 @@ from freqlf.data.batches import Batch
 from freqlf.errors import FreqLFError
 from freqlf.models.base import DisparityModel
 from freqlf.models.mixture import Mixture
+from freqlf.models.paper import FieldModel
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.training import losses
 from freqlf.training.distributed import Processes
@@ -25,6 +26,8 @@ class Objective(nn.Module):
         super().__init__()
         self.model = model
         self.recipe = recipe
+        if isinstance(model, FieldModel):
+            model.decodes_lift = recipe.encoder_loss
 
     def forward(self, stacks: dict[str, Tensor], disparity_px: Tensor, valid: Tensor) -> Tensor:
         """Mean loss over the valid pixels; `disparity_px` and `valid` are (B, 1, H, W)."""

@@ -6,7 +6,7 @@ Two runs with the same recipe, model and scenes see the same samples in the same
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Literal
 
-from freqlf.data.sampling import Augmentation, Cropping, check_range, setting
+from freqlf.data.sampling import Augmentation, Cropping, Reliefs, check_range, setting
 from freqlf.errors import FreqLFError
 
 
@@ -34,12 +34,14 @@ class Recipe:
     truth_deviation_px: float = setting(0.0, "uncertainty of the truth in the likelihood: smaller errors do not count")
     l1_weight: float = setting(0.0, "weight of the mixture mean's absolute error beside the likelihood")
     l1_power: float = setting(1.0, "that mean is tempered by this power")
+    encoder_loss: bool = setting(False, "the paper's models: early_weight times a loss before the layers")
     early_weight: float = setting(0.5, "weight of the loss of all passes but the last, in models that have several")
     loss_border_px: int = setting(0, "pixels along a crop's edge without a loss: other views see them outside")
     precision: Literal["fp32", "bf16", "fp16"] = setting("fp32", "bf16 and fp16 use autocast; fp16 needs CUDA")
     frozen: str = setting("", "parts of the model that stay as they are, with commas between, such as passes.0")
     cropping: Cropping = field(default_factory=Cropping)
     augmentation: Augmentation = field(default_factory=Augmentation)
+    reliefs: Reliefs = field(default_factory=Reliefs)
 
     def __post_init__(self) -> None:
         check_range(self, 0, 1e9, "steps", "epochs", "learning_rate", "weight_decay", "warmup_steps")
@@ -63,9 +65,9 @@ class Recipe:
         return self.steps or -(-self.epochs * scenes // self.batch_size)
 
     def changed(self, **changes: Any) -> "Recipe":
-        """The recipe with other values; fields of `cropping` and `augmentation` are named like its own."""
+        """The recipe with other values; fields of its parts are named like its own."""
         recipe = replace(self, **{name: value for name, value in changes.items() if name in _names(Recipe)})
-        for part in ("cropping", "augmentation"):
+        for part in _PARTS:
             options = getattr(recipe, part)
             inner = {name: value for name, value in changes.items() if name in _names(type(options))}
             recipe = replace(recipe, **{part: replace(options, **inner)})
@@ -77,8 +79,12 @@ class Recipe:
     def values(self) -> dict[str, Any]:
         """All settings by name, for checkpoints and reports."""
         values = asdict(self)
-        cropping, augmentation = values.pop("cropping"), values.pop("augmentation")
-        return values | cropping | augmentation
+        for part in _PARTS:
+            values |= values.pop(part)
+        return values
+
+
+_PARTS = ("cropping", "augmentation", "reliefs")
 
 
 def _names(kind: type) -> set[str]:
@@ -87,7 +93,7 @@ def _names(kind: type) -> set[str]:
 
 def settings() -> dict[str, Any]:
     """Every setting of a recipe by name: its dataclass field, with the help in `metadata`."""
-    parts = (Recipe, Cropping, Augmentation)
+    parts = (Recipe, Cropping, Augmentation, Reliefs)
     return {one.name: one for part in parts for one in fields(part) if not is_dataclass(one.type)}
 
 
@@ -116,6 +122,27 @@ RECIPES: dict[str, Recipe] = {
         augmentation=Augmentation(
             flips=True, swap_colours=True, gamma=0.4, gain_low=0.6, gain_high=1.1, noise=0.03, noise_probability=0.6
         ),
+    ),
+    # For the paper's models, which read raw stacks of views and otherwise predict a constant for a long time: textured
+    # reliefs of small disparity first, then crops of scenes. Its last stage is the paper's recipe, see docs/paper.md.
+    "curriculum": Recipe(
+        steps=12_000,
+        batch_size=4,
+        optimizer="adamw",
+        learning_rate=1e-3,
+        fourier_rate=0.1,
+        beta2=0.98,
+        weight_decay=1e-4,
+        warmup_steps=100,
+        schedule="cosine",
+        clip_norm=1.0,
+        ema_decay=0.998,
+        l1_weight=1.0,
+        encoder_loss=True,
+        loss_border_px=6,
+        cropping=Cropping(crop_size_px=64, valid_share=0.6),
+        augmentation=Augmentation(flips=True, swap_colours=True, gamma=0.4, gain_low=0.6, gain_high=1.1),
+        reliefs=Reliefs(relief_steps=3_000, relief_share=0.25),
     ),
 }
 

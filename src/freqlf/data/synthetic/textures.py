@@ -166,7 +166,7 @@ def _paint_plain(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) 
     return random_colour(rng)[:, None, None] * (1 + change)
 
 
-def _paint_fractal(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) -> Tensor:
+def paint_fractal(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) -> Tensor:
     """Noise over many octaves; with a gain near 1 its spectrum falls as 1/f, like a photograph's."""
     wavelength = float(np.exp(rng.uniform(np.log(8.0), np.log(max(16.0, size)))))
     values = fractal_noise(rng, coordinates, footprint, wavelength, rng.uniform(0.5, 1.0))
@@ -208,7 +208,7 @@ def _paint_cells(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) 
     visible = _visible(1.5 / cell, footprint)
     body = body * visible + 0.8 * (1 - visible)
     dome = 1 - rng.uniform(0, 0.5) * seed * visible
-    stone = _paint_fractal(rng, coordinates, footprint, size)
+    stone = paint_fractal(rng, coordinates, footprint, size)
     return _mix(random_colour(rng) * 0.5, stone * dome, body)
 
 
@@ -281,7 +281,7 @@ def _paint_mixture(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float
 Painter = Callable[[Rng, Tensor, Tensor, float], Tensor]
 _BASIC: dict[Painter, float] = {
     _paint_plain: 0.20,
-    _paint_fractal: 0.30,
+    paint_fractal: 0.30,
     _paint_marble: 0.06,
     _paint_grain: 0.10,
     _paint_cells: 0.08,
