@@ -46,6 +46,16 @@ def test_a_run_from_the_command_line(flags, tmp_path, capsys):
     assert "is a run of the preset freqlf-small, not freqlf-plus-small" in capsys.readouterr().err
 
 
+def test_a_fit_is_scored_on_what_it_was_shown(data, tmp_path, capsys):
+    flags = ["train", "--preset", "freqlf-small", "--data", str(data), "--out", str(tmp_path / "run"), "--fit"]
+    flags += ["--train-split", "one", "--steps", "1", "--crop-size-px", "24", "--threads", "1"]
+    assert main([*flags, "--validation-split", "two"]) == 2
+    assert "leave out --validation-split" in capsys.readouterr().err
+    assert main(flags) == 0
+    scenes = load_checkpoint(tmp_path / "run" / "last.pt").scenes
+    assert scenes == {"training": ["one"], "generated": [], "validation": ["one"]}
+
+
 def test_the_papers_model_and_recipe(data, tmp_path, monkeypatch):
     from freqlf.models import config
 

@@ -47,6 +47,7 @@ def run(
     split: Literal["literature", "paper"] = "literature",
     train_split: str | None = None,
     validation_split: str | None = None,
+    fit: bool = False,
     synthetic: Scenes = 0,
     synthetic_data: Path | None = None,
     resume: bool = False,
@@ -78,6 +79,7 @@ def run(
             4 training scenes and validates on none.
         train_split: Other scenes to train on: groups or names, separated by commas; all (with ground truth), or none.
         validation_split: Other scenes to validate on, likewise. No scene may be in both.
+        fit: Validate on the scenes that it is trained on: can the model express what it is shown?
         synthetic: Number of scenes to generate and to train on too; they are kept in OUT/synthetic.
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
         resume: Continue the run in OUT, if there is one.
@@ -98,7 +100,11 @@ def run(
     chosen = find_recipe(recipe).changed(**given)
     config = find_preset(preset)
     usual = SPLITS[split]
-    train_scenes, validation_scenes = split_scenes(data, train_split or usual[0], validation_split or usual[1])
+    if fit and validation_split is not None:
+        raise FreqLFError("--fit validates on the training scenes; leave out --validation-split")
+    trained_on = train_split or usual[0]
+    train_scenes, validation_scenes = split_scenes(data, trained_on, "none" if fit else validation_split or usual[1])
+    validation_scenes = train_scenes if fit else validation_scenes
 
     import torch
 
