@@ -23,6 +23,7 @@ def run(
     inputs: Annotated[tyro.conf.Positional[tuple[Path, ...]], tyro.conf.arg(metavar="INPUT...")],
     out: Path,
     model: str | None = None,
+    fast: bool = False,
     format: str | None = None,
     memory: str | None = None,
     threads: Threads | None = None,
@@ -44,6 +45,7 @@ def run(
         inputs: Light fields: files or folders.
         out: Folder for the results.
         model: Packaged weights, a .safetensors or .pt file, or "slope", which needs no weights. See `freqlf models`.
+        fast: Take the packaged weights that need least time instead of the most accurate ones.
         format: Format of the inputs, if it cannot be told from the files.
         memory: What the program may hold at most, such as 2GB or 800MB; half of what is free by default. Tiles are
             made to fit, results stay equal.
@@ -65,7 +67,7 @@ def run(
         from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator  # imports torch
 
         use_threads(threads)
-        loading = {"memory": memory, "calibrated": not raw_intervals, **asdict(compute)}
+        loading = {"fast": fast, "memory": memory, "calibrated": not raw_intervals, **asdict(compute)}
         estimator = load_estimator(model or DEFAULT_MODEL, **loading)
         task = progress.add_task("reading")
 

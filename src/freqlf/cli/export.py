@@ -40,13 +40,13 @@ def run(
     """
     if out.suffix != ".onnx":
         raise FreqLFError(f"ONNX graphs are called *.onnx, not {out.name}")
-    from freqlf.inference.estimate import DEFAULT_MODEL, load_estimator
+    from freqlf.inference.estimate import FAST_MODEL, load_estimator
     from freqlf.inference.export import check_graph, describe_export, export_graph, require_onnx
 
     require_onnx()
     require_folder(out.parent, overwrite=True)  # before a minute of tracing
     use_threads(threads)
-    estimator = load_estimator(model or DEFAULT_MODEL, calibrated=not raw_intervals, device="cpu")
+    estimator = load_estimator(model or FAST_MODEL, calibrated=not raw_intervals, device="cpu")
     with make_progress() as progress:
         task = progress.add_task("tracing", total=3)
         graph = export_graph(estimator, views, size, opset)

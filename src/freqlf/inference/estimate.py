@@ -36,8 +36,9 @@ from freqlf.weights.calibration import Calibration
 from freqlf.weights.load import load_calibrated
 from freqlf.weights.registry import SLOPE, WEIGHTS
 
-# The best packaged weights there are; without any, what needs none.
-DEFAULT_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)
+# The best packaged weights there are, and those that take least time; without any, what needs none.
+FAST_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)
+DEFAULT_MODEL = "freqlf-plus-sweep" if "freqlf-plus-sweep" in WEIGHTS else FAST_MODEL
 
 
 class Estimator:
@@ -213,6 +214,7 @@ class Estimator:
 def load_estimator(
     model: str | Path = DEFAULT_MODEL,
     *,
+    fast: bool = False,
     memory: str | int | None = None,
     calibrated: bool = True,
     device: Device = "auto",
@@ -222,10 +224,14 @@ def load_estimator(
     """An estimator for many light fields.
 
     model: packaged weights (by name), a weight file, a training checkpoint, or "slope", which needs no weights.
+    fast: less time and somewhat less accuracy: `FAST_MODEL` instead of the default.
     memory: what the process may hold at most, in bytes or as in "2GB"; half of what is free by default.
     calibrated: apply the calibration that the weights carry, if any, to the intervals; else they are as predicted.
     device, precision, compile: see `ComputeOptions`.
     """
+    if fast and str(model) != DEFAULT_MODEL:
+        raise FreqLFError(f"fast and the model {str(model)!r} both choose weights; give one of them")
+    model = FAST_MODEL if fast else model
     compute = ComputeOptions(device, precision, compile)
     memory_bytes = parse_bytes(memory) if isinstance(memory, str) else memory
     network, calibration = load_calibrated(model)
@@ -233,7 +239,7 @@ def load_estimator(
 
 
 # Options of `estimate` that are those of `load_estimator`; all others are those of `Estimator`.
-_LOADING = ("memory", "calibrated", "device", "precision", "compile")
+_LOADING = ("fast", "memory", "calibrated", "device", "precision", "compile")
 
 
 def estimate(
