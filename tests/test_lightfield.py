@@ -190,7 +190,7 @@ def test_all_pixel_types_become_float_rgb(dtype, channels):
     [
         (np.zeros((4, 5, 8, 8)), "no central one; both counts must be odd"),
         (np.zeros((5, 4, 8, 8)), "no central one"),
-        (np.zeros((1, 5, 8, 8)), "at least 3 x 3 views, not 1 x 5"),
+        (np.zeros((1, 1, 8, 8)), "at least 3 x 3 views, or a single row or column of 3, not 1 x 1"),
         (np.zeros((3, 8, 8)), r"not the shape \(3, 8, 8\)"),
         (np.zeros((3, 3, 1, 1)), "at least 2 x 2"),
         (np.zeros((3, 3, 1, 9)), "9 x 1 pixels"),

@@ -1,4 +1,4 @@
-"""The one exception that users are meant to see."""
+"""The exception and the warning that users are meant to see."""
 
 
 class FreqLFError(Exception):
@@ -18,3 +18,7 @@ def to_plain(text: str) -> str:
     Names of files and scenes come from elsewhere, and may hold any of them.
     """
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+class FreqLFWarning(UserWarning):
+    """What a user should know about a result or a file, in one line; not what libraries remark."""

@@ -28,6 +28,13 @@ LINES: dict[str, tuple[int, int]] = {
     "antidiagonal": (1, -1),
 }
 
+GRID_RULE = "at least 3 x 3 views, or a single row or column of 3"
+
+
+def is_grid(rows: int, columns: int) -> bool:
+    """Whether so many rows and columns of views can be a light field."""
+    return max(rows, columns) >= 3 and min(rows, columns) != 2 and min(rows, columns) >= 1
+
 
 def project_pixel(y: Number, x: Number, disparity_px: Number, view_step: tuple[int, int]) -> tuple[Number, Number]:
     """Where a point that the central view sees at (y, x) is seen by the view `view_step` = (u - uc, v - vc) away."""
@@ -75,8 +82,8 @@ class LightField:
         return light_field
 
     def _attach(self, rows: int, columns: int, source: ViewSource) -> None:
-        if rows < 3 or columns < 3:
-            raise FreqLFError(f"a light field needs at least 3 x 3 views, not {rows} x {columns}")
+        if not is_grid(rows, columns):
+            raise FreqLFError(f"a light field needs {GRID_RULE}, not {rows} x {columns}")
         if rows % 2 == 0 or columns % 2 == 0:
             raise FreqLFError(
                 f"{rows} x {columns} views have no central one; both counts must be odd, so leave out "
@@ -151,13 +158,18 @@ class LightField:
         """The view whose disparity is estimated, (H, W, 3)."""
         return self.view(*self.centre)
 
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines through the centre that have other views: of a single row, the horizontal one only."""
+        return tuple(name for name in LINES if len(self.line(name)) > 1)
+
     def line(self, direction: str) -> list[tuple[int, int]]:
         """The (u, v) of the views on a line through the centre, in order; `direction` is a key of `LINES`."""
         if direction not in LINES:
             raise FreqLFError(f"unknown line of views {direction!r}: choose one of {', '.join(LINES)}")
         step_u, step_v = LINES[direction]
         centre_u, centre_v = self.centre
-        reach = min(centre_u if step_u else centre_v, centre_v if step_v else centre_u)
+        reach = min([centre_u] * abs(step_u) + [centre_v] * abs(step_v))
         return [(centre_u + t * step_u, centre_v + t * step_v) for t in range(-reach, reach + 1)]
 
     def stack(self, direction: str) -> View:
@@ -232,6 +244,16 @@ class LightField:
     def flipped_vertically(self) -> "LightField":
         """Mirror top and bottom, of the pixels and of the views, so that disparities keep their sign."""
         return self._derive(lambda view, step: view[::-1], lambda u, v: (self.rows - 1 - u, v))
+
+    def with_gains(self, gains: "Mapping[tuple[int, int], View]") -> "LightField":
+        """Views (u, v) that have gains (3,) multiplied by them, colour by colour, at most to white; others stay."""
+        centre_u, centre_v = self.centre
+
+        def brighten(view: View, step: tuple[int, int]) -> View:
+            gain = gains.get((centre_u + step[0], centre_v + step[1]))
+            return view if gain is None else np.minimum(view * gain, np.float32(1))
+
+        return self._derive(brighten)
 
     def subgrid(self, rows: int, columns: int, stride: int = 1) -> "LightField":
         """The central rows x columns views, every `stride`-th of them. Disparities are multiplied by `stride`."""

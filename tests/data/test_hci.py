@@ -1,11 +1,12 @@
 import shutil
+import warnings
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from freqlf.data.hci import Scene, find_scene, find_scenes, write_scene
-from freqlf.errors import FreqLFError
+from freqlf.data.hci import Scene, _warned, find_scene, find_scenes, write_scene
+from freqlf.errors import FreqLFError, FreqLFWarning
 from freqlf.io.image import write_image
 from freqlf.io.pfm import read_pfm, write_pfm
 
@@ -164,3 +165,25 @@ def test_the_benchmark_as_downloaded(hci_root):
     parameters = scene.parameters
     assert parameters.disp_min_px <= disparity_px.min() < disparity_px.max() <= parameters.disp_max_px
     assert np.array_equal(disparity_px, read_pfm(scene.directory / "gt_disp_lowres.pfm"))
+
+
+def test_masks_in_the_wild(make_scene):
+    scene = Scene(make_scene())
+    path = scene.directory / "valid_mask.png"
+    half = np.zeros((32, 40, 4), np.uint8)
+    half[:, :20, :3] = 255
+    for pixels in (half, np.where(np.arange(4) == 3, 255, half)):  # RGBA: transparent, or opaque everywhere
+        write_image(path, pixels.astype(np.uint8))
+        assert np.array_equal(scene.valid_mask(), half[..., 0] > 0)
+    for nothing in (np.zeros((32, 40, 3), np.uint8), np.zeros((32, 40), np.uint8)):
+        write_image(path, nothing)
+        _warned.clear()
+        with pytest.warns(FreqLFWarning, match=r"valid_mask\.png is all black"):
+            assert scene.valid_mask().all()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert scene.valid_mask().all()  # warned of once
+    black = np.zeros((32, 40, 4), np.uint8)
+    black[..., 3] = 255
+    write_image(path, black)
+    assert scene.valid_mask().all()

@@ -34,7 +34,7 @@ CAMERA = Parameters(
     disp_min_px=-1.0,
     disp_max_px=1.0,
 )
-MAPS = {"disparity.pfm", "disparity.png", "disparity.npy", "estimate.json"}
+MAPS = {"disparity.pfm", "disparity.png", "disparity.npy", "pointcloud.ply", "estimate.json"}
 PREVIEWS = {"centre-view.png", "disparity-preview.png", "views.webp"}
 UNCERTAINTY = {"deviation.pfm", "lower.pfm", "upper.pfm"}
 FEW = OutputOptions(previews=False)
@@ -138,7 +138,8 @@ def test_the_record_tells_how_the_result_came_about(tmp_path, render_plane, unce
     assert (record["input"], record["read_seconds"], record["network_seconds"]) == ("scene", 0.25, 1.5)
     assert record["output_options"]["points"]["max_deviation_px"] == 0.2
     assert set(record["files"]) == names(tmp_path / "out")
-    assert (record["camera"], record["points"]) == (None, None)
+    assert (record["camera"], record["points_unit"]) == (None, "none")
+    assert "without a unit" in record["files"]["pointcloud.ply"]
 
 
 def test_results_are_replaced_only_on_request_and_then_wholly(tmp_path, field, uncertain, certain):
@@ -147,16 +148,16 @@ def test_results_are_replaced_only_on_request_and_then_wholly(tmp_path, field, u
     (out / "notes.txt").write_text("mine")
     with pytest.raises(FreqLFError, match=r"already exists.*--overwrite"):
         write_estimate(out, certain, field)
-    assert "pointcloud.ply" in names(out)
+    assert "depth.pfm" in names(out)
     write_estimate(out, certain, field, options=FEW, overwrite=True)
-    assert names(out) == MAPS | {"notes.txt"}  # points of the old estimate do not stay beside the new one
+    assert names(out) == MAPS | {"notes.txt"}  # depth of the old estimate do not stay beside the new one
     assert names(tmp_path) == {"out"}
 
 
 def test_overwriting_a_folder_that_holds_no_estimate_removes_nothing(tmp_path, field, certain):
-    (tmp_path / "pointcloud.ply").write_text("somebody else's")
+    (tmp_path / "depth.pfm").write_text("somebody else's")
     write_estimate(tmp_path, certain, field, options=FEW, overwrite=True)
-    assert names(tmp_path) == MAPS | {"pointcloud.ply"}
+    assert names(tmp_path) == MAPS | {"depth.pfm"}
 
 
 def test_the_current_folder_can_be_given(tmp_path, field, certain, monkeypatch):

@@ -21,7 +21,7 @@ CAMERA = Parameters(
 )
 SHAPE = (31, 40)
 GREY = np.full((*SHAPE, 3), 0.5, np.float32)
-ALL = PointFilter(max_deviation_px=None, max_jump_px=None)
+ALL = PointFilter(max_interval=None, max_no_evidence=None, max_jump_px=None)
 
 
 @pytest.mark.parametrize("depth_mm", [3000.0, 6900.0, 20000.0])
@@ -61,7 +61,8 @@ def test_colours_stay_with_their_points():
     view = np.random.default_rng(1).integers(0, 256, (*SHAPE, 3)).astype(np.uint8)
     deviation_px = np.full(SHAPE, 0.1)
     deviation_px[5] = 9
-    cloud = build_point_cloud(np.zeros(SHAPE), view.astype(np.float32) / 255, CAMERA, deviation_px)
+    limits = PointFilter(max_deviation_px=0.3)
+    cloud = build_point_cloud(np.zeros(SHAPE), view.astype(np.float32) / 255, CAMERA, deviation_px, limits)
     kept = np.delete(view, 5, axis=0).reshape(-1, 3)
     assert len(cloud) == len(kept)
     assert cloud.colours.dtype == np.uint8
@@ -72,10 +73,22 @@ def test_uncertain_points_are_left_out_if_the_deviation_is_known():
     deviation_px = np.full(SHAPE, 0.1)
     deviation_px[3, 4], deviation_px[0, 0] = 0.31, np.nan
     depth_mm = np.ones(SHAPE)
-    selected = select_points(np.zeros(SHAPE), depth_mm, deviation_px)
+    selected = select_points(np.zeros(SHAPE), depth_mm, deviation_px, PointFilter(max_deviation_px=0.3))
     assert np.argwhere(~selected).tolist() == [[0, 0], [3, 4]]
     assert select_points(np.zeros(SHAPE), depth_mm, deviation_px, ALL).all()
     assert select_points(np.zeros(SHAPE), depth_mm, None).all()
+
+
+def test_intervals_count_by_how_deep_the_scene_is():
+    disparity_px = np.repeat(np.linspace(-4, 4, 40)[None], 31, axis=0)  # 0.2 px a pixel
+    interval_px, no_evidence = np.full(SHAPE, 1.5), np.zeros(SHAPE)
+    interval_px[3] = 2.5
+    no_evidence[4] = 0.6
+    known = {"interval_px": interval_px, "no_evidence": no_evidence}
+    selected = select_points(disparity_px, np.ones(SHAPE), None, **known)
+    assert np.flatnonzero(~selected.all(axis=1)).tolist() == [3, 4]
+    assert not select_points(disparity_px / 8, np.ones(SHAPE), None, **known).any()  # as wide as that scene is deep
+    assert select_points(disparity_px, np.ones(SHAPE), None, PointFilter(None, None), **known).all()
 
 
 def test_points_at_the_edges_of_objects_are_left_out_but_steep_surfaces_stay():

@@ -26,8 +26,8 @@ def run(root: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="ROOT"
     reports = [check_scene(scene) for scene in show_progress(scenes, "checking")]
     print_table(make_table(reports))
     for report in reports:
-        for problem in report.problems:
-            print(f"{report.name}: {problem}")
+        for text in (*report.problems, *report.remarks):
+            print(f"{report.name}: {text}")
     missing = missing_scenes({report.name for report in reports})
     for group, names in missing.items():
         print(f"not here, {group}: {', '.join(names) if len(names) < len(GROUPS[group]) else 'all'}")
@@ -51,6 +51,6 @@ def make_table(reports: list[SceneCheck]) -> Table:
             f"{report.size_px[0]} x {report.size_px[1]}" if report.size_px else "?",
             "{:.2f} to {:.2f}".format(*report.disparity_range_px) if report.disparity_range_px else "none",
             f"{report.valid_percent:.1f} % valid" if report.valid_percent is not None else "none",
-            f"{len(report.problems)} problem(s)" if report.problems else "ok",
+            f"{len(report.problems)} problem(s)" if report.problems else "ok, see below" if report.remarks else "ok",
         )
     return table

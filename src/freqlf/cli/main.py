@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from freqlf.cli.arguments import check_arguments
-from freqlf.errors import FreqLFError, to_plain
+from freqlf.errors import FreqLFError, FreqLFWarning, to_plain
 from freqlf.threads import wait_passively
 
 # name as typed: (module in freqlf.cli, one line for the overview)
@@ -150,6 +150,11 @@ def _condense(box: str) -> str:
     return " ".join(row.strip() for row in paragraph) or "cannot parse the arguments"
 
 
+def _show_warning(message: Warning | str, *where: Any) -> None:
+    """Our own warnings as one line, without the place in the code that others see."""
+    print(f"freqlf: warning: {to_plain(str(message))}", file=sys.stderr)
+
+
 def run_and_exit() -> None:
     """Entry point of the console script."""
     for stream in (sys.stdout, sys.stderr):
@@ -157,6 +162,8 @@ def run_and_exit() -> None:
             stream.reconfigure(errors="backslashreplace")  # names of files may be no text at all
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # remarks of libraries are for who asks for them with -W
+        warnings.simplefilter("always", FreqLFWarning)
+        warnings.showwarning = _show_warning  # type: ignore[assignment]
     try:
         code = main()
         sys.stdout.flush()

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from freqlf.data.hci import DISPARITY_FILE, MASK_FILE, Scene
+from freqlf.data.hci import DISPARITY_FILE, MASK_FILE, Scene, read_mask
 from freqlf.data.splits import GROUPS
 from freqlf.errors import FreqLFError
 from freqlf.io.hci import PARAMETERS_FILE
@@ -27,6 +27,7 @@ class SceneCheck:
     disparity_range_px: tuple[float, float] | None = None  # of the ground truth; None without
     valid_percent: float | None = None  # of the mask; None without
     problems: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # what is unusual, and how it is understood
 
     def attempt(self, step: Callable[[], Result]) -> Result | None:
         """The step's result, or None with its error noted, so that one broken file does not hide the next."""
@@ -71,7 +72,8 @@ def _check_views(scene: Scene, light_field: LightField, report: SceneCheck) -> N
 
 def _check_ground_truth(scene: Scene, report: SceneCheck) -> None:
     disparity_px = report.attempt(scene.disparity_px)
-    mask = report.attempt(scene.valid_mask) if (scene.directory / MASK_FILE).exists() else None
+    path = scene.directory / MASK_FILE
+    mask = report.attempt(lambda: read_mask(path)) if path.exists() else None
     if disparity_px is not None:
         finite = np.isfinite(disparity_px)
         if not finite.all():
@@ -82,7 +84,11 @@ def _check_ground_truth(scene: Scene, report: SceneCheck) -> None:
     if mask is not None:
         report.valid_percent = float(100 * mask.mean())
         if not mask.any():
-            report.problems.append(f"{MASK_FILE} is all black: no pixel would be scored; not 0 means valid")
+            report.remarks.append(
+                f"{MASK_FILE} is all black, as in a copy of the benchmark that others pass on; not 0 means valid, so "
+                "it is taken as no mask: all pixels count. Remove it, or copy the original one, to have no remark"
+            )
+            report.valid_percent = 100.0
     for name, pixels in ((DISPARITY_FILE, disparity_px), (MASK_FILE, mask)):
         if pixels is not None and report.size_px is not None:
             size = (pixels.shape[1], pixels.shape[0])

@@ -5,6 +5,7 @@ and, where known, `gt_disp_lowres.pfm`, `gt_depth_lowres.pfm` and `valid_mask.pn
 """
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.data.splits import expand_groups
-from freqlf.errors import FreqLFError
+from freqlf.errors import FreqLFError, FreqLFWarning
 from freqlf.io.files import replacing_directory, write_text
 from freqlf.io.hci import DEFAULT_GRID, PARAMETERS_FILE, find_views, is_view
 from freqlf.io.image import read_pixels, write_image
@@ -32,6 +33,7 @@ HOMEPAGE = "HCI 4D Light Field Benchmark, lightfield-analysis.uni-konstanz.de"
 DISPARITY_FILE = "gt_disp_lowres.pfm"
 DEPTH_FILE = "gt_depth_lowres.pfm"
 MASK_FILE = "valid_mask.png"
+_warned: set[Path] = set()  # masks that were warned of, once each
 _DEEPEST = 16  # folders in each other, in which scenes are looked for
 
 
@@ -102,7 +104,7 @@ class Scene:
         return None if disparity_px is None else self.parameters.depth_m(disparity_px)
 
     def valid_mask(self) -> NDArray[np.bool_]:
-        """(H, W), True where the ground truth can be trusted; all True where the scene has no mask."""
+        """(H, W), True where the ground truth can be trusted; all True where the scene has no mask, or a black one."""
         path = self.directory / MASK_FILE
         if not path.exists():
             disparity_px = self.disparity_px()
@@ -110,8 +112,16 @@ class Scene:
                 return np.ones(disparity_px.shape, dtype=bool)
             field = self.light_field()
             return np.ones((field.height, field.width), dtype=bool)
-        pixels = read_pixels(path)
-        return (pixels if pixels.ndim == 2 else pixels[..., 0]) > 0
+        mask = read_mask(path)
+        if mask.any():
+            return mask
+        # As in the copy of the benchmark that OACC-Net's and DistgDisp's authors pass on: nothing was masked there.
+        if path not in _warned:
+            _warned.add(path)
+            warnings.warn(
+                f"{path} is all black; it is taken as no mask, so all pixels count", FreqLFWarning, stacklevel=2
+            )
+        return np.ones(mask.shape, dtype=bool)
 
     def _read_map(self, file_name: str) -> NDArray[np.float32] | None:
         path = self.directory / file_name
@@ -121,6 +131,15 @@ class Scene:
         if pixels.ndim != 2:
             raise FreqLFError(f"{path} is a colour PFM; a disparity or depth map has one channel (Pf)")
         return pixels
+
+
+def read_mask(path: Path) -> NDArray[np.bool_]:
+    """(H, W) of a mask's file, True where any colour is not 0; how opaque a pixel is says nothing."""
+    pixels = read_pixels(path)
+    if pixels.ndim == 2:
+        return np.asarray(pixels > 0)
+    colours = pixels.shape[2] - 1 if pixels.shape[2] in (2, 4) else pixels.shape[2]
+    return np.asarray((pixels[..., :colours] > 0).any(axis=2))
 
 
 def find_scenes(root: Path) -> list[Scene]:

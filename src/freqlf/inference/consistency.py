@@ -9,20 +9,26 @@ surface is the one that some views do not see, and they are those towards the ne
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from freqlf.lightfield import LightField
+from freqlf.inference.shear import choose_shear_px, sweep_layout
+from freqlf.lightfield import LINES, LightField
+from freqlf.models.config import EPI_LINES
 from freqlf.models.filters import box_mean, local_maximum, local_minimum
 from freqlf.models.halflines import HalfLines
 from freqlf.models.slope import SlopeOptions, estimate_slope
 
 _SIDE_PX = 192  # of the shrunk views, which is enough to tell and takes a fraction of a second
 _REACH = 4  # views on each side of the centre
+_COARSE_SIDE_PX = 64  # of the views in which it is found around which disparity they lie
 
 # On the twenty public scenes of the HCI benchmark at this size, slopes of one line leave 0.20 to 0.57 of the other
 # line's differences in the right order, and 1.07 to 2.7 of them in any wrong one.
@@ -75,34 +81,97 @@ def check_consistency(light_field: LightField, settle_sign: bool = True) -> Cons
     """Find the order of views that explains the parallax.
 
     If one direction must be reversed, it is the rows', unless occlusions say that it is the columns'; `settle_sign`
-    False keeps the columns' direction in any case. Uses the central row and column of views only.
+    False keeps the columns' direction in any case. Uses the central row and column of views only, near the disparity
+    around which each of them lies. A single row or column can be told to be reversed by occlusions only.
     """
-    row, column = _shrunk_lines(light_field)
+    near, scale = _shrink(light_field)
+    if min(light_field.rows, light_field.columns) == 1:
+        return _check_line(near, scale, settle_sign)
+    row, column = (_stack(near, name) for name in EPI_LINES)
     lines = {False: _line_pair(row, column), True: _line_pair(column, row)}  # by whether they are swapped
     still = _difference(lines[False][0], 0.0) + _difference(lines[False][1], 0.0)
     if _motion_px(lines[False], still) < _LEAST_MOTION_PX:
-        warning = "the views hardly differ, so neither their order nor a disparity can be found with confidence"
-        return Consistency(Ordering(), 1.0, False, warning)
+        return _still()
 
-    errors: dict[tuple[bool, bool], float] = {}  # (swapped, opposed) to the unexplained part
-    for swapped, (across, down) in lines.items():
-        slope_across, slope_down = (estimate_slope(line, SlopeOptions()).slope_px for line in (across, down))
-        for opposed, sign in ((False, 1.0), (True, -1.0)):
-            left = _difference(across, sign * slope_down) + _difference(down, sign * slope_across)
-            errors[swapped, opposed] = left / still
-    swapped, opposed = min(errors, key=errors.__getitem__)
-    unexplained = errors[swapped, opposed]
-    others = [error for key, error in errors.items() if key != (swapped, opposed)]
-    if unexplained > _EXPLAINED or unexplained > _CLEARLY_BETTER * min(others):
+    found = _compare_orders(lines, still, lambda line: 0.0)
+    if not found.is_clear:  # far from the focus plane, slopes are found only if they are looked for there
+        far = _compare_orders(lines, still, partial(find_start_px, scale=scale))
+        found = far if far.is_clear else found
+    unexplained, swapped, opposed = found.unexplained, found.swapped, found.opposed
+    if not found.is_clear:
         return Consistency(Ordering(), unexplained, False, _inconsistent(unexplained))
 
     row, column = (column, row) if swapped else (row, column)
     column = column.flip(1) if opposed else column
-    both = HalfLines.from_stacks({"horizontal": row, "vertical": column}, ["horizontal", "vertical"])
-    sign = _sign_of_occlusions(both) if settle_sign else 0
+    both = HalfLines.from_stacks({"horizontal": row, "vertical": column}, EPI_LINES)
+    sign = _sign_of_occlusions(both, found.start_px) if settle_sign else 0
     negate = sign < 0
     ordering = Ordering(reverse_rows=opposed != negate, reverse_columns=negate, swap=swapped)
     return Consistency(ordering, unexplained, sign != 0)
+
+
+class _Explanation(NamedTuple):
+    """How well the best order explains the parallax, and whether it does so clearly better than the others."""
+
+    unexplained: float
+    is_clear: bool
+    swapped: bool
+    opposed: bool
+    start_px: float
+
+
+def _compare_orders(
+    lines: dict[bool, tuple[HalfLines, HalfLines]], still: float, find_start: Callable[[HalfLines], float]
+) -> _Explanation:
+    """The lines by whether they are swapped; `find_start` says around which disparity a line is looked at."""
+    errors: dict[tuple[bool, bool], float] = {}  # (swapped, opposed) to the unexplained part
+    starts_px: dict[bool, float] = {}  # of the line across
+    for swapped, (across, down) in lines.items():
+        starts = find_start(across), find_start(down)
+        starts_px[swapped] = starts[0]
+        slope_across, slope_down = (
+            estimate_slope(line, SlopeOptions(), start_px=start).slope_px
+            for line, start in zip((across, down), starts, strict=True)
+        )
+        for opposed, sign in ((False, 1.0), (True, -1.0)):
+            left = _difference(across, sign * slope_down) + _difference(down, sign * slope_across)
+            errors[swapped, opposed] = left / still
+    best = min(errors, key=errors.__getitem__)
+    others = [error for key, error in errors.items() if key != best]
+    is_clear = errors[best] <= _EXPLAINED and errors[best] <= _CLEARLY_BETTER * min(others)
+    return _Explanation(errors[best], is_clear, *best, starts_px[best[0]])
+
+
+def _check_line(near: LightField, scale: float, settle_sign: bool) -> Consistency:
+    """Of a single row or column of views."""
+    (name,) = near.lines
+    line = HalfLines.from_stacks({name: _stack(near, name)}, [name])
+    still = _difference(line, 0.0)
+    if _motion_px((line,), still) < _LEAST_MOTION_PX:
+        return _still()
+    errors = {}
+    for start_px in (0.0, find_start_px(line, scale)):
+        slope_px = estimate_slope(line, SlopeOptions(), start_px=start_px).slope_px
+        errors[start_px] = _difference(line, slope_px) / still
+    start_px = min(errors, key=errors.__getitem__)
+    unexplained = errors[start_px]
+    if unexplained > _EXPLAINED:
+        return Consistency(Ordering(), unexplained, False, _inconsistent(unexplained))
+    sign = _sign_of_occlusions(line, start_px) if settle_sign else 0
+    ordering = Ordering(reverse_rows=sign < 0 and name == "vertical", reverse_columns=sign < 0 and name == "horizontal")
+    return Consistency(ordering, unexplained, sign != 0)
+
+
+def find_start_px(line: HalfLines, scale: float) -> float:
+    """Where the slopes of views shrunk to `scale` are looked for, in their pixels: 0 if that is near enough."""
+    coarser = max(1, round(min(line.centre.shape[-2:]) / _COARSE_SIDE_PX))
+    layout = sweep_layout(line.shrunk(coarser), scale / coarser)
+    return -scale * choose_shear_px(layout.middle_px)
+
+
+def _still() -> Consistency:
+    warning = "the views hardly differ, so neither their order nor a disparity can be found with confidence"
+    return Consistency(Ordering(), 1.0, False, warning)
 
 
 def _inconsistent(unexplained: float) -> str:
@@ -113,15 +182,18 @@ def _inconsistent(unexplained: float) -> str:
     )
 
 
-def _shrunk_lines(light_field: LightField) -> tuple[Tensor, Tensor]:
-    """The central row and column of views, (1, A, 3, H, W), shrunk; only views near the centre."""
-    reach = min(_REACH, light_field.rows // 2, light_field.columns // 2)
-    near = light_field.subgrid(2 * reach + 1, 2 * reach + 1)
-    shorter = min(near.height, near.width)
-    if shorter > _SIDE_PX:
-        near = near.scaled(_SIDE_PX / shorter)
-    stacks = [np.ascontiguousarray(near.stack(name).transpose(0, 3, 1, 2)) for name in ("horizontal", "vertical")]
-    return torch.from_numpy(stacks[0])[None], torch.from_numpy(stacks[1])[None]
+def _shrink(light_field: LightField) -> tuple[LightField, float]:
+    """The views near the centre, shrunk, and by how much."""
+    rows, columns = (2 * min(_REACH, count // 2) + 1 for count in (light_field.rows, light_field.columns))
+    reach = min(count for count in (rows, columns) if count > 1)
+    near = light_field.subgrid(min(rows, reach), min(columns, reach))
+    scale = min(1.0, _SIDE_PX / min(near.height, near.width))
+    return (near if scale == 1 else near.scaled(scale)), scale
+
+
+def _stack(near: LightField, name: str) -> Tensor:
+    """The views of a line, (1, A, 3, H, W)."""
+    return torch.from_numpy(np.ascontiguousarray(near.stack(name).transpose(0, 3, 1, 2)))[None]
 
 
 def _line_pair(across: Tensor, down: Tensor) -> tuple[HalfLines, HalfLines]:
@@ -138,21 +210,21 @@ def _difference(line: HalfLines, disparity_px: Tensor | float) -> float:
     return float(line.costs(disparity_px).mean())
 
 
-def _motion_px(lines: tuple[HalfLines, HalfLines], still: float) -> float:
-    """How far the picture must move per view step, about, to differ by `still` (of both lines together)."""
+def _motion_px(lines: tuple[HalfLines, ...], still: float) -> float:
+    """How far the picture must move per view step, about, to differ by `still` (of all lines together)."""
     centre = lines[0].centre
     slope = (centre[..., 1:] - centre[..., :-1]).abs().mean() + (centre[..., 1:, :] - centre[..., :-1, :]).abs().mean()
     steps = sum(map(abs, lines[0].steps)) / len(lines[0].steps)
     return still / max(float(slope) * steps, 1e-9)
 
 
-def _sign_of_occlusions(lines: HalfLines) -> int:
+def _sign_of_occlusions(lines: HalfLines, start_px: float) -> int:
     """1 if the surface with the smaller disparity is the hidden one, as it should be; -1 for the contrary; 0 unknown.
 
     Near an edge of the disparity, each pixel belongs to the surface that explains it better in the better half of the
     views. For a hidden surface the other half does worse, and that half lies towards the surface that hides it.
     """
-    slope_px = estimate_slope(lines, SlopeOptions()).slope_px
+    slope_px = estimate_slope(lines, SlopeOptions(), start_px=start_px).slope_px
     largest_px, smallest_px = local_maximum(slope_px, _EDGE_WINDOW_PX), local_minimum(slope_px, _EDGE_WINDOW_PX)
     farthest_px = torch.maximum(largest_px.abs(), smallest_px.abs()) * max(map(abs, lines.steps))
     near_edge = ((largest_px - smallest_px) > _EDGE_PX)[:, 0] & _is_inside(farthest_px)[:, 0]
@@ -164,7 +236,9 @@ def _sign_of_occlusions(lines: HalfLines) -> int:
     for larger, cost in costs.items():
         belongs = near_edge & (_better_halves(cost) < 0.7 * _better_halves(costs[not larger]))
         samples = []
-        for rise, other_rise, (before, after) in ((rise_x, rise_y, (0, 1)), (rise_y, rise_x, (2, 3))):
+        for number, direction in enumerate(lines.directions[::2]):
+            before, after = 2 * number, 2 * number + 1
+            rise, other_rise = (rise_x, rise_y) if direction == LINES["horizontal"] else (rise_y, rise_x)
             # How much worse the views towards the larger disparity do than those away from it, from -1 to 1.
             towards = (cost[:, after] - cost[:, before]) / (cost[:, after] + cost[:, before] + 0.01) * rise.sign()
             samples.append(towards[belongs & (rise.abs() > other_rise.abs())])
@@ -186,8 +260,8 @@ def _is_inside(margin_px: Tensor) -> Tensor:
 
 
 def _better_halves(costs: Tensor) -> Tensor:
-    """(B, 4, H, W) costs of the left, right, upper and lower views to (B, H, W)."""
-    return torch.minimum(costs[:, 0], costs[:, 1]) + torch.minimum(costs[:, 2], costs[:, 3])
+    """(B, half-lines, H, W) costs, both halves of a line side by side, to (B, H, W)."""
+    return torch.minimum(costs[:, ::2], costs[:, 1::2]).sum(dim=1)
 
 
 def _rise(image: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,28 +10,36 @@ import time
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import torch
 
-from freqlf.errors import FreqLFError
+from freqlf.errors import FreqLFError, FreqLFWarning
 from freqlf.inference.compute import ComputeOptions, Device, Precision, choose_device
 from freqlf.inference.denormals import flush_denormals
+from freqlf.inference.evidence import measure_no_evidence, pick_near_views
+from freqlf.inference.intervals import widen_intervals
 from freqlf.inference.maps import MapReader
 from freqlf.inference.memory import default_limit_bytes, held_memory_mb
 from freqlf.inference.opening import OpenedLightField, Source, open_unchecked, put_in_order
-from freqlf.inference.shear import find_shear_px
+from freqlf.inference.preparation import prepare
+from freqlf.io.camera import CameraOptions, place_camera, read_camera
 from freqlf.io.parameters import Parameters
 from freqlf.io.schema import Range, convert
+from freqlf.io.selection import usual_count
 from freqlf.io.viewgrid import InputOptions, Promise, checking_memory
 from freqlf.lightfield import LightField
 from freqlf.models.base import DisparityModel
 from freqlf.models.compilation import compile_stages
 from freqlf.models.convolution import short_convolutions
 from freqlf.models.footprint import Footprint
+from freqlf.models.slope_model import SlopeModel
 from freqlf.models.tiles import Progress, Tiling
 from freqlf.outputs.estimate import Estimate
+from freqlf.outputs.pointcloud import find_span_px
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.load import load_calibrated
 from freqlf.weights.registry import SLOPE, WEIGHTS
@@ -39,6 +47,14 @@ from freqlf.weights.registry import SLOPE, WEIGHTS
 # The best packaged weights there are, and those that take least time; without any, what needs none.
 FAST_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)
 DEFAULT_MODEL = "freqlf-plus-sweep" if "freqlf-plus-sweep" in WEIGHTS else FAST_MODEL
+
+_TINY_PX = 64
+_WORTH_A_NOTE = 0.05  # of the pixels
+_NEARLY_ALL = 0.99
+_ONE_LINE = (
+    "a single row or column of views: the networks compare rows with columns, so this is the learning-free slope field "
+    "(--model slope), without deviation and intervals"
+)
 
 
 class Estimator:
@@ -80,7 +96,7 @@ class Estimator:
         parameters: Parameters | None = None,
         tile_px: int | None = None,
         progress: Progress | None = None,
-        **reading: Any,
+        **further: Any,
     ) -> Estimate:
         """Estimate the central view's disparity.
 
@@ -90,51 +106,65 @@ class Estimator:
         source: a file or folder, pixels [u, v, y, x(, c)], a light field, or one that was opened before.
         format: of a file or folder; found out by default.
         shear: pixels per view step to shear by before the estimate (undone afterwards), or "auto".
-        parameters: the camera, if the source does not describe it.
+        parameters: the camera, if the source does not describe it; or describe it with fields of `CameraOptions`.
         tile_px: side of the tiles; as memory allows by default.
         progress: called with the name of a stage, its tiles done and its tiles in all.
-        reading: fields of `InputOptions`.
+        further: fields of `InputOptions` and of `CameraOptions`.
         """
-        options = _check_reading(reading)
+        options, described = _split_options(further)
+        if parameters is not None and described.is_given:
+            raise FreqLFError("the camera is given twice: leave out parameters, or the options that describe it")
+        if described.camera is not None:
+            read_camera(described)  # which says what is wrong with the file before any work
         given_px = 0.0 if shear == "auto" else _check_shear(shear)
         limit_bytes = None if tile_px is not None else self._limit_bytes()
 
         def check(promise: Promise) -> None:
             """Refuse what cannot fit by what a header says, and with all that it will take in the end."""
             if limit_bytes is not None:
-                views = (options.views or promise.rows, options.views or promise.columns)
+                views = usual_count(promise.rows, options), usual_count(promise.columns, options)
                 self._require_memory(views, (promise.height, promise.width), limit_bytes, promise.kept_bytes)
 
-        if isinstance(source, OpenedLightField | LightField):
-            opened = source if isinstance(source, OpenedLightField) else open_unchecked(source, format, options)
+        if isinstance(source, LightField):
+            check(Promise(source.rows, source.columns, source.height, source.width))
+        if isinstance(source, OpenedLightField):
+            opened = source
             field = opened.light_field
             check(Promise(field.rows, field.columns, field.height, field.width))
         else:
             with checking_memory(check):
-                opened = open_unchecked(source, format, options)
-        if options.check_order and not isinstance(source, OpenedLightField):
-            opened = put_in_order(opened)
-        light_field = opened.light_field
-        shear_px = find_shear_px(light_field) if shear == "auto" else given_px
-        sheared = light_field if shear_px == 0 else light_field.sheared(shear_px)
-        estimate = self._run(sheared, tile_px, progress, limit_bytes)
+                opened = open_unchecked(source, format, options, self.lines)
+            opened = put_in_order(opened) if options.check_order else opened
+
+        def allow(rows: int, columns: int) -> bool:
+            """Whether more views than usual fit in as well."""
+            size = opened.light_field.height, opened.light_field.width
+            try:
+                if limit_bytes is not None:
+                    self._require_memory((rows, columns), size, limit_bytes)
+            except FreqLFError:
+                return False
+            return True
+
+        prepared = prepare(opened, self.lines, None if shear == "auto" else given_px, allow)
+        shear_px, light_field = prepared.shear_px, prepared.light_field
+        estimate = self._run(prepared.for_model, tile_px, progress, limit_bytes)
+        estimate = replace(estimate.shifted(-shear_px), light_field=light_field, shear_px=shear_px)
+        camera, camera_source = _find_camera(estimate, parameters or opened.parameters, described)
+        if parameters is not None:
+            camera_source = "parameters"
+        estimate = widen_intervals(replace(estimate, parameters=camera, camera_source=camera_source))
+        notes, warnings = (*opened.notes, *prepared.notes), (*opened.warnings, *estimate.warnings)
+        notes, warnings = (*notes, *_note_share(estimate)), (*warnings, *_warn_of_nothing(estimate))
         facts = {
             "command": "estimate",
             "input": str(source) if isinstance(source, str | Path) else type(source).__name__,
             "format": opened.format,
-            "notes": list(opened.notes),
-            "warnings": list(opened.warnings),
+            "notes": list(notes),
+            "warnings": list(warnings),
             "shear_px": shear_px,
         }
-        return replace(
-            estimate.shifted(-shear_px),
-            light_field=light_field,
-            parameters=parameters or opened.parameters,
-            shear_px=shear_px,
-            notes=opened.notes,
-            warnings=opened.warnings,
-            facts={**facts, **estimate.facts},
-        )
+        return replace(estimate, notes=notes, warnings=warnings, facts={**facts, **estimate.facts})
 
     def run(self, light_field: LightField, tile_px: int | None = None, progress: Progress | None = None) -> Estimate:
         """What the model makes of a light field as it is: neither put in order nor sheared."""
@@ -144,6 +174,24 @@ class Estimator:
             self._require_memory((light_field.rows, light_field.columns), size, limit_bytes)
         return self._run(light_field, tile_px, progress, limit_bytes)
 
+    def time_stages(self) -> dict[str, float]:
+        """The stages of an estimate in their order, and the seconds that they take of a small, plain light field."""
+        grid = LightField(9, 9, {})
+        plain = np.zeros((_TINY_PX, _TINY_PX, 3), np.float32)
+        views = {view: plain for line in self.lines for view in grid.line(line)}
+        moments: list[tuple[str, float]] = []
+
+        def note(stage: str, done: int, total: int) -> None:
+            moments.append((stage, time.perf_counter()))
+
+        for _ in range(2):  # what is done for the first time takes longer
+            moments.clear()
+            self._run(LightField(9, 9, views), _TINY_PX, note, None)
+        seconds: dict[str, float] = {}
+        for (_, start), (stage, end) in pairwise(moments):
+            seconds[stage] = seconds.get(stage, 0.0) + end - start
+        return seconds
+
     @flush_denormals()
     @torch.inference_mode()
     def _run(
@@ -151,28 +199,36 @@ class Estimator:
     ) -> Estimate:
         """With tiles of a given size, or within a limit that is known to be enough."""
         height, width = light_field.height, light_field.width
-        views = self.model.read_views(light_field, self.device, forget=True)
+        model, calibration, name = self.model, self.calibration, self.name
+        warned: tuple[str, ...] = ()
+        if min(light_field.rows, light_field.columns) == 1:  # networks compare rows with columns
+            model, calibration, name = SlopeModel(lines=light_field.lines), None, SLOPE
+            warned = () if self.name == SLOPE else (_ONE_LINE,)
+        views = model.read_views(light_field, self.device, forget=True)
         start = time.perf_counter()
         if limit_bytes is not None:
             footprint = self._footprint(light_field.rows, light_field.columns)
             tile_px = footprint.choose_tile_px(height, width, limit_bytes, self._held_bytes())
-        reader = MapReader(self.model, self.calibration)
+        reader = MapReader(model, calibration)
         with self._in_precision():
-            maps = self.model.stream(views, reader, Tiling(tile_px, progress))
+            maps = model.stream(views, reader, Tiling(tile_px, progress))
         known = dict(zip(reader.names, maps[0].cpu().numpy(), strict=True))  # (H, W) each
         seconds = time.perf_counter() - start
+        no_evidence = measure_no_evidence(*pick_near_views(views), maps[0, reader.names.index("disparity_px")])
         return Estimate(
             disparity_px=known["disparity_px"],
             mean_px=known.get("mean_px", known["disparity_px"]),
             deviation_px=known.get("deviation_px"),
             lower_px=known.get("lower_px"),
             upper_px=known.get("upper_px"),
-            model=self.name,
+            model=name,
             seconds=seconds,
             light_field=light_field,
+            no_evidence=no_evidence.cpu().numpy(),
             tile_px=tile_px if tile_px is not None and tile_px < max(height, width) else None,
             memory_bytes=limit_bytes,
-            calibration=self.calibration,
+            calibration=calibration,
+            warnings=warned,
             facts={
                 "device": str(self.device),
                 "precision": self.compute.precision,
@@ -189,7 +245,7 @@ class Estimator:
         return torch.autocast(self.device.type, torch.bfloat16)
 
     def _footprint(self, rows: int, columns: int) -> Footprint:
-        grid = LightField((rows - 1) // 2 * 2 + 1, (columns - 1) // 2 * 2 + 1, {})  # of an even number, one is left out
+        grid = LightField(rows, columns, {})
         return self.model.footprint(sum(len(grid.line(line)) for line in self.lines))
 
     def _require_memory(
@@ -257,7 +313,7 @@ def estimate(
     loading = {name: options.pop(name) for name in _LOADING if name in options}
     result = load_estimator(model, **loading)(source, progress=progress, **options)
     for warning in result.warnings:
-        warnings.warn(warning, stacklevel=2)
+        warnings.warn(warning, FreqLFWarning, stacklevel=2)
     return result
 
 
@@ -270,13 +326,45 @@ def parse_bytes(text: str) -> int:
     return int(size)
 
 
-def _check_reading(reading: dict[str, Any]) -> InputOptions:
-    known = [field.name for field in fields(InputOptions)]
-    unknown = [name for name in reading if name not in known]
+def _note_share(estimate: Estimate) -> list[str]:
+    share = estimate.no_evidence_share
+    if share < _WORTH_A_NOTE:
+        return []
+    return [f"no evidence for {share:.0%} of the pixels: the views are plain there, so their disparity is a guess"]
+
+
+def _warn_of_nothing(estimate: Estimate) -> list[str]:
+    if estimate.no_evidence_share < _NEARLY_ALL:
+        return []
+    return ["the views show next to nothing that could be matched, so the disparity is a guess everywhere"]
+
+
+def _find_camera(
+    estimate: Estimate, known: Parameters | None, described: CameraOptions
+) -> tuple[Parameters | None, str | None]:
+    """The camera, and who said so; what the user describes counts before what the files say."""
+    views = estimate.light_field.rows, estimate.light_field.columns
+    if not described.is_given:
+        return (None, None) if known is None else (known.strided(1, *views), "the light field's files")
+    size_px = estimate.disparity_px.shape[0], estimate.disparity_px.shape[1]
+    camera = place_camera(described, size_px, views, find_span_px(estimate.disparity_px, estimate.no_evidence))
+    options, _ = read_camera(described)
+    source = "two distances" if options.near_m is not None else "options" if described.camera is None else "a file"
+    return camera, source
+
+
+def _split_options(further: dict[str, Any]) -> tuple[InputOptions, CameraOptions]:
+    """Options by name as those about reading and those about the camera."""
+    kinds = (InputOptions, CameraOptions)
+    names = [[field.name for field in fields(kind)] for kind in kinds]
+    unknown = [name for name in further if not any(name in known for known in names)]
     if unknown:
         others = ("format", "shear", "parameters", "tile_px", "progress")
-        raise FreqLFError(f"unknown option {unknown[0]!r}: choose {', '.join((*_LOADING, *others, *known))}")
-    return InputOptions(**reading)
+        choices = ", ".join((*_LOADING, *others, *names[0], *names[1]))
+        raise FreqLFError(f"unknown option {unknown[0]!r}: choose {choices}")
+    further = further | ({"camera": Path(further["camera"])} if isinstance(further.get("camera"), str) else {})
+    reading, camera = ({name: further[name] for name in known if name in further} for known in names)
+    return InputOptions(**reading), CameraOptions(**camera)
 
 
 def _check_shear(shear: Any) -> float:

@@ -34,7 +34,9 @@ def read_npz(path: Path, options: InputOptions) -> ViewGrid:
         usual = [name for name in _USUAL_NAMES if name in names]
         name = options.dataset or (usual[0] if usual else names[0] if len(names) == 1 else "")
         if name not in names:
-            raise FreqLFError(f"{path} holds {', '.join(names) or 'nothing'}; name the views: option dataset")
+            raise FreqLFError(
+                f"{path} holds {', '.join(names) or 'nothing'}; name the one with the views with --dataset"
+            )
         with archive.open(f"{name}.npy") as member:
             shape, _, dtype = _read_header(member)
         stored = archive.getinfo(f"{name}.npy")

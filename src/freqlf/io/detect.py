@@ -26,7 +26,7 @@ _RAW_SUFFIXES = (".lfp", ".lfr", ".lfx", ".raw")
 
 
 def read_views(path: Path, format: str | None, options: InputOptions) -> tuple[Path, str, ViewGrid]:
-    """The path that holds the views, its format, and the views that the options ask for, as the format orders them.
+    """The path that holds the views, its format, and all views, as the format orders them.
 
     format: a key of `READERS`, or None to find it out.
     """
@@ -40,7 +40,7 @@ def read_views(path: Path, format: str | None, options: InputOptions) -> tuple[P
         kind = "a folder" if format in _FOLDERS else "a file"
         raise FreqLFError(f"a light field of format {format} is {kind}, and {path} is not")
     try:
-        return path, format, READERS[format](path, options).central(options, path)
+        return path, format, READERS[format](path, options)
     except OSError as error:
         raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -52,6 +52,33 @@ def detect_format(path: Path, options: InputOptions | None = None) -> tuple[Path
         return _detect_folder(path) if path.is_dir() else (path, _detect_file(path, options))
     except OSError as error:
         raise FreqLFError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def find_light_fields(root: Path, deepest: int = 16) -> list[Path]:
+    """The light fields in a folder, in any depth, by name: folders of views, and container files.
+
+    Pictures count as light fields of their own only if their names say so; a folder of views is not searched further.
+    """
+    entries = sorted(entry for entry in root.iterdir() if not entry.name.startswith("."))
+    lenslets = [entry for entry in entries if entry.is_file() and _is_called_lenslets(entry)]
+    containers = [entry for entry in entries if entry.suffix.lower() in _BY_SUFFIX and entry.is_file()]
+    if not lenslets and _holds_views(root):
+        return [root]
+    below = [entry for entry in entries if entry.is_dir() and not entry.is_symlink()] if deepest > 0 else []
+    found = [path for folder in below for path in find_light_fields(folder, deepest - 1)]
+    return sorted([*lenslets, *containers, *found])
+
+
+def _holds_views(folder: Path) -> bool:
+    try:
+        return detect_format(folder)[1] in _FOLDERS
+    except FreqLFError:
+        return False
+
+
+def _is_called_lenslets(path: Path) -> bool:
+    name = path.name.lower()
+    return path.suffix.lower() in IMAGE_SUFFIXES and ("eslf" in name or "lenslet" in name)
 
 
 def _detect_folder(folder: Path) -> tuple[Path, str]:
@@ -73,7 +100,9 @@ def _detect_folder(folder: Path) -> tuple[Path, str]:
         raise FreqLFError(f"{folder} is empty; give a folder of views or a light field file")
     folders = [entry.name for entry in entries if entry.is_dir()]
     if folders and not images:
-        raise FreqLFError(f"{folder} holds no views but folders; give one of them: {', '.join(folders[:5])}")
+        raise FreqLFError(
+            f"{folder} holds no views but folders; give one of them, or --recursive for all: {', '.join(folders[:5])}"
+        )
     raise FreqLFError(
         f"{folder} holds no light field: it needs images numbered by row and column, such as view_0_0.png"
     )
@@ -92,7 +121,7 @@ def _detect_file(path: Path, options: InputOptions) -> str:
         )
     if options.grid is not None:
         return "tiled"
-    if "eslf" in path.name.lower() or "lenslet" in path.name.lower():
+    if _is_called_lenslets(path):
         return "lenslet"
     tiled.admit_picture(path, *read_size(path), None)
     pixels = read_pixels(path)
@@ -101,8 +130,8 @@ def _detect_file(path: Path, options: InputOptions) -> str:
     if tiled.find_tiles(pixels) is not None:
         return "tiled"
     raise FreqLFError(
-        f"cannot tell whether {path} is a lenslet image or a tiled one; give the format lenslet (with its pitch in "
-        "pixels) or tiled (with its grid of rows and columns)"
+        f"cannot tell whether {path} is a lenslet image or a tiled one; give --format lenslet (and --pitch-px) or "
+        "--format tiled (and --grid ROWS COLUMNS)"
     )
 
 

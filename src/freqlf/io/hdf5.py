@@ -53,7 +53,7 @@ def find_dataset(path: Path, file: h5py.File, wanted: str | None) -> str:
         arrays = [key for key, item in file.items() if isinstance(item, h5py.Dataset) and item.ndim in (4, 5)]
         if len(arrays) != 1:
             there = ", ".join(file) or "nothing"
-            raise FreqLFError(f"{path} has no dataset LF but {there}; name the one with the views: option dataset")
+            raise FreqLFError(f"{path} has no dataset LF but {there}; name the one with the views with --dataset")
         name = arrays[0]
     dataset = file.get(name)
     if not isinstance(dataset, h5py.Dataset):

@@ -11,26 +11,22 @@ from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
 from freqlf.io.image import read_pixels, read_size
-from freqlf.io.viewgrid import BYTES_PER_PIXEL, InputOptions, Promise, ViewGrid, admit, bright_centre, grid_of_array
+from freqlf.io.viewgrid import BYTES_PER_PIXEL, InputOptions, Promise, ViewGrid, admit, grid_of_array
 
 _JUMP = 1.3  # of the differences between neighbours where a microlens begins, to those elsewhere
 
 
 def read_lenslet(path: Path, options: InputOptions) -> ViewGrid:
-    """The views of a lenslet image: those that the options ask for, else all but the dark ones."""
+    """The views of a lenslet image, the dark ones in the corners of the grid among them."""
     pitch = options.pitch_px
     height, width = read_size(path)
     if height % pitch or width % pitch:
         raise FreqLFError(
             f"{path} has {width} x {height} pixels, which is no multiple of the pitch of {pitch}; "
-            "give its pitch in pixels with the option pitch"
+            "give its pitch in pixels with --pitch-px"
         )
     admit(path, Promise(pitch, pitch, height // pitch, width // pitch, BYTES_PER_PIXEL * height * width))
-    pixels = read_pixels(path)
-    grid = grid_of_array(path, _split(pixels, pitch))
-    if options.views is not None or options.stride != 1:
-        return grid
-    return bright_centre(grid, lambda u, v: float(pixels[u::pitch, v::pitch].mean()))
+    return grid_of_array(path, _split(read_pixels(path), pitch))
 
 
 def looks_like_lenslets(pixels: NDArray[Any], pitch: int) -> bool:

@@ -4,6 +4,7 @@ t and s are the row and column of a view, v and u those of a pixel. Files of ver
 reversed; older ones are read by scipy.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +16,23 @@ from numpy.typing import NDArray
 from freqlf.errors import FreqLFError
 from freqlf.io.hdf5 import decoding_hdf5, find_dataset
 from freqlf.io.intake import decoding, require_file, require_inflation
-from freqlf.io.viewgrid import InputOptions, LateArray, ViewGrid, arrange_axes, bright_centre, grid_of_array
+from freqlf.io.viewgrid import InputOptions, LateArray, ViewGrid, arrange_axes, grid_of_array
 
 _TYPES = {"uint8": "u1", "uint16": "u2", "single": "f4", "double": "f8"}
 
 
 def read_lftoolbox(path: Path, options: InputOptions) -> ViewGrid:
-    """The views of a decoded file: those that the options ask for, else all but those with little weight.
+    """The views of a decoded file, those with little weight among them.
 
     All are read at once: MATLAB's chunks hold pieces of many views, so reading one costs as much as reading all.
     """
     late = _open_hdf5(path, options) if h5py.is_hdf5(require_file(path)) else _open_older(path, options)
-    grid = grid_of_array(path, arrange_axes(path, late, options.axes))
-    if options.views is not None or options.stride != 1:
+    arranged = arrange_axes(path, late, options.axes)
+    grid = grid_of_array(path, arranged)
+    if len(arranged.shape) != 5 or arranged.shape[4] != 4:
         return grid
     # The toolbox brightens dark views; only the weight still tells them apart.
-    array = arrange_axes(path, late.load(), options.axes)
-    weight = array[..., 3] if array.ndim == 5 and array.shape[4] == 4 else array
-    return bright_centre(grid, lambda u, v: float(np.mean(weight[u, v], dtype=np.float64)))
+    return replace(grid, brightness=lambda u, v: float(np.mean(arranged.load()[u, v, ..., 3], dtype=np.float64)))
 
 
 def _open_hdf5(path: Path, options: InputOptions) -> LateArray:
@@ -55,7 +55,9 @@ def _open_older(path: Path, options: InputOptions) -> LateArray:
     arrays = [name for name, (shape, _) in contents.items() if len(shape) in (4, 5)]
     name = options.dataset or ("LF" if "LF" in contents else arrays[0] if len(arrays) == 1 else "LF")
     if name not in contents:
-        raise FreqLFError(f"{path} has no variable {name} but {', '.join(contents) or 'nothing'}; option dataset")
+        raise FreqLFError(
+            f"{path} has no variable {name} but {', '.join(contents) or 'nothing'}; name one with --dataset"
+        )
     shape, kind = contents[name]
     if kind not in _TYPES:
         raise FreqLFError(f"{path}: {name} is of type {kind}; give uint8, uint16 or floats in [0, 1]")

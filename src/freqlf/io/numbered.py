@@ -1,7 +1,8 @@
 """A folder of views with numbers in their names: row and column, or one number that counts all views.
 
 `view_3_4.png`, `lf_03_04.tif`, `r3_c4.png`: the last two numbers, the first of them the row. `view_012.png`: one
-number, row by row. Numbers begin with 0 or 1; other beginnings are taken as they are.
+number, row by row. Numbers begin with 0 or 1; other beginnings are taken as they are. `view_0_0` to `view_0_8` is a
+single row; in `scan_2019_0012`, where the first number is the same in all names but neither 0 nor 1, it counts nothing.
 """
 
 import math
@@ -27,7 +28,7 @@ def read_numbered(folder: Path, options: InputOptions) -> ViewGrid:
     """The views of a folder by the numbers in their names; images that are named otherwise are left out."""
     files = image_files(folder)
     numbered = _most_alike(files, _TWO_NUMBERS)
-    if numbered is None or any(len({numbers[axis] for numbers in numbered}) < 2 for axis in (0, 1)):
+    if numbered is None or not _count_views(numbered, options):
         numbered = _most_alike(files, _ONE_NUMBER)  # as in scan_2019_0012, where only the last number counts
     if numbered is None:
         raise FreqLFError(
@@ -41,6 +42,17 @@ def read_numbered(folder: Path, options: InputOptions) -> ViewGrid:
     grid = grid_of_files(folder, rows, columns, views)
     left_out = len(files) - len(views)
     return grid.noted(f"left out {left_out} images that are not named like the others") if left_out else grid
+
+
+def _count_views(numbered: dict[Numbers, Path], options: InputOptions) -> bool:
+    """Whether both of two numbers count views. One that is the same in all names does if it is the second, or 0 or 1.
+
+    Who gives a grid of several rows and columns says that it does not.
+    """
+    rows, columns = ({numbers[axis] for numbers in numbered} for axis in (0, 1))
+    if len(rows) > 1:
+        return True
+    return len(columns) > 1 and min(rows) <= 1 and (options.grid is None or 1 in options.grid)
 
 
 def _most_alike(files: list[Path], pattern: re.Pattern[str]) -> dict[Numbers, Path] | None:
@@ -88,6 +100,6 @@ def _place_by_one(
         if rows * columns != count or count != len(numbered):
             raise FreqLFError(
                 f"{folder} has {len(numbered)} views numbered {first} to {max(numbers)}, which is no square; "
-                "say with the option grid how many rows and columns they have"
+                "say with --grid ROWS COLUMNS how they are arranged"
             )
     return rows, columns, {divmod(number - first, columns): path for (number,), path in numbered.items()}

@@ -1,7 +1,7 @@
 """The camera of a light field, as `parameters.cfg` of the HCI benchmark gives it."""
 
 import configparser
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -58,6 +58,17 @@ class Parameters:
         with np.errstate(divide="ignore"):
             disparity_px = beta * (1 / depth_mm - 1 / focus_mm) / self.sensor_mm
         return disparity_px.astype(np.float32)
+
+    def strided(self, stride: int, rows: int, columns: int) -> "Parameters":
+        """The camera of rows x columns of the views, every stride-th: steps are longer, and depths stay."""
+        return replace(
+            self,
+            baseline_mm=self.baseline_mm * stride,
+            disp_min_px=self.disp_min_px * stride,
+            disp_max_px=self.disp_max_px * stride,
+            num_cams_y=rows,
+            num_cams_x=columns,
+        )
 
     def _beta_and_focus(self) -> tuple[float, float]:
         beta = self.baseline_mm * self.focal_mm * max(self.width_px, self.height_px)

@@ -22,7 +22,7 @@ def read_tiled(path: Path, options: InputOptions) -> ViewGrid:
     pixels = read_pixels(path)
     found = options.grid or find_tiles(pixels)
     if found is None:
-        raise FreqLFError(f"cannot tell how many views {path} has; give rows and columns with the option grid")
+        raise FreqLFError(f"cannot tell how many views {path} has; give rows and columns with --grid")
     rows, columns = found
     if height % rows or width % columns:
         raise FreqLFError(

@@ -15,7 +15,7 @@ from freqlf.errors import FreqLFError
 from freqlf.io.image import MOST_PIXELS, read_size, to_float_rgb
 from freqlf.io.parameters import Parameters
 from freqlf.io.schema import Range, check_fields
-from freqlf.lightfield import LightField, StoredViews, View, ViewSource
+from freqlf.lightfield import GRID_RULE, LightField, StoredViews, View, ViewSource, is_grid
 
 IMAGE_SUFFIXES = (".png", ".webp", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".ppm", ".pgm")
 
@@ -25,10 +25,8 @@ SMALLEST_VIEW_PX = 5  # smaller ones are another axis that was taken for pixels
 MOST_BYTES_AT_ONCE = 8 * 2**30  # of files that cannot be read view by view
 BYTES_PER_PIXEL = 24  # of a picture that holds all views: colours, and what is compared to find where they are
 
-_DIM = 0.7  # of the centre's brightness: darker views are vignetted, which matching takes for a difference
-
-
 ViewCount = Annotated[int, Range(3, MOST_VIEWS)]
+LineCount = Annotated[int, Range(1, MOST_VIEWS)]  # 1: a light field may be a single row or column of views
 
 
 @dataclass(frozen=True)
@@ -44,12 +42,12 @@ class InputOptions:
         check_order: find the order by the parallax, and change it if it is wrong, unless it was given here.
         axes: arrays: what each axis is, a permutation of "uvyx" or "uvyxc"; by default those two themselves.
         dataset: container files: the name of the array that holds the views.
-        views: take only the central views x views.
+        views: take the central views x views as they are; by default as many as help and are neither dark nor missing.
         stride: take every stride-th view, counted from the central one. Disparities are multiplied by it.
     """
 
     pitch_px: ViewCount = 14
-    grid: tuple[ViewCount, ViewCount] | None = None
+    grid: tuple[LineCount, LineCount] | None = None
     column_major: bool = False
     reverse_rows: bool = False
     reverse_columns: bool = False
@@ -63,6 +61,8 @@ class InputOptions:
         check_fields(self)
         if self.axes is not None and sorted(self.axes) not in (sorted("uvyx"), sorted("uvyxc")):
             raise FreqLFError(f"axes must name u, v, y, x and perhaps c once each, such as yxuvc, not {self.axes!r}")
+        if self.grid is not None and not is_grid(*self.grid):
+            raise FreqLFError(f"--grid takes rows and columns of views, {GRID_RULE}, not {self.grid[0]} {self.grid[1]}")
         if self.views is not None and self.views % 2 == 0:
             raise FreqLFError(f"views must be odd, because one view is the centre, not {self.views}")
 
@@ -83,6 +83,7 @@ class ViewGrid:
         order_is_certain: the format leaves no doubt about the order of views.
         parameters: the camera, where the format knows it.
         notes: what the user should know about how the file was read.
+        brightness: of view (u, v), where its pixels do not tell; None where they do.
     """
 
     rows: int
@@ -91,6 +92,7 @@ class ViewGrid:
     order_is_certain: bool = False
     parameters: Parameters | None = None
     notes: tuple[str, ...] = ()
+    brightness: Callable[[int, int], float] | None = None
 
     def noted(self, note: str) -> "ViewGrid":
         """The same with a further note."""
@@ -98,38 +100,8 @@ class ViewGrid:
 
     def picked(self, rows: range, columns: range) -> "ViewGrid":
         """Only the views of some rows and columns, evenly spaced."""
-        return replace(self, rows=len(rows), columns=len(columns), source=_PickedViews(self.source, rows, columns))
-
-    def central(self, options: InputOptions, where: Path) -> "ViewGrid":
-        """The views that the options ask for, with as many on one side of the centre as on the other."""
-        count, stride = options.views, options.stride
-        if count is None and stride == 1 and self.rows % 2 == 1 and self.columns % 2 == 1:
-            return self
-        if count is None and stride == 1:
-            fitting = (min(self.rows, self.columns) - 1) // 2 * 2 + 1
-            raise FreqLFError(
-                f"{where} has {self.rows} x {self.columns} views, and an even number has no central one; "
-                f"ask for the central ones with the option views, at most {fitting}"
-            )
-        picked = [_centred(length, count, stride) for length in (self.rows, self.columns)]
-        if min(map(len, picked)) < (count or 3):
-            raise FreqLFError(
-                f"{where} has {self.rows} x {self.columns} views; {count or 3} x {count or 3} with stride {stride} "
-                "do not fit: ask for fewer views or a smaller stride"
-            )
-        chosen = self.picked(*picked)
-        # Steps between views are longer now, and so is the baseline that turns disparity into depth.
-        parameters = self.parameters and replace(
-            self.parameters,
-            baseline_mm=self.parameters.baseline_mm * stride,
-            disp_min_px=self.parameters.disp_min_px * stride,
-            disp_max_px=self.parameters.disp_max_px * stride,
-            num_cams_y=chosen.rows,
-            num_cams_x=chosen.columns,
-        )
-        strided = f", every {stride}th" if stride > 1 else ""
-        note = f"took the central {chosen.rows} x {chosen.columns} of {self.rows} x {self.columns} views{strided}"
-        return replace(chosen, parameters=parameters).noted(note)
+        source = _PickedViews(self.source, rows, columns)
+        return replace(self, rows=len(rows), columns=len(columns), source=source, brightness=None)
 
     def light_field(self, where: Path) -> LightField:
         """The light field; its central view must be there."""
@@ -263,8 +235,8 @@ class _ArrayViews:
 
 def check_view_count(where: Path, rows: int, columns: int) -> None:
     """Refuse numbers of views that no light field has."""
-    if rows < 3 or columns < 3:
-        raise FreqLFError(f"{where} has {rows} x {columns} views; a light field needs at least 3 x 3")
+    if not is_grid(rows, columns):
+        raise FreqLFError(f"{where} has {rows} x {columns} views; a light field needs {GRID_RULE}")
     if rows > MOST_VIEWS or columns > MOST_VIEWS:
         raise FreqLFError(f"{where} claims {rows} x {columns} views; more than {MOST_VIEWS} in a line are not believed")
 
@@ -274,18 +246,18 @@ def check_shape(where: Path, shape: tuple[int, ...]) -> None:
     if len(shape) not in (4, 5) or (len(shape) == 5 and shape[4] not in (1, 3, 4)):
         raise FreqLFError(
             f"{where} has the shape {shape}; a light field is [u, v, y, x] or [u, v, y, x, c] with 1, 3 or 4 channels: "
-            "say with the option axes how its axes are ordered"
+            "say with --axes how its axes are ordered"
         )
     rows, columns, height, width = shape[:4]
     if rows > height and columns > width:
         raise FreqLFError(
-            f"{where} has the shape {shape}, more views than pixels; if it is [y, x, u, v], give the option "
-            f"axes={'yxuvc'[: len(shape)]}"
+            f"{where} has the shape {shape}, more views than pixels; if it is [y, x, u, v], give "
+            f"--axes {'yxuvc'[: len(shape)]}"
         )
     if height < SMALLEST_VIEW_PX or width < SMALLEST_VIEW_PX:
         raise FreqLFError(
             f"{where} has the shape {shape}, which would be views of {width} x {height} pixels; a light field is "
-            "[u, v, y, x] or [u, v, y, x, c]: say with the option axes how its axes are ordered"
+            "[u, v, y, x] or [u, v, y, x, c]: say with --axes how its axes are ordered"
         )
     check_view_count(where, rows, columns)
     if height * width > MOST_PIXELS:
@@ -317,41 +289,6 @@ def check_sizes(files: Iterable[Path]) -> tuple[int, int] | None:
                 f"{first[1][1]} x {first[1][0]}"
             )
     return None if first is None else first[1]
-
-
-def bright_centre(grid: ViewGrid, brightness: Callable[[int, int], float]) -> ViewGrid:
-    """The largest central odd grid without dark views.
-
-    A microlens sees the round aperture of the main lens, so the views in the corners of the square behind it are dark.
-    With an even number of views, the brighter one of the middle candidates becomes the centre.
-    """
-    largest = (min(grid.rows, grid.columns) - 1) // 2 * 2 + 1
-    for count in range(largest, 2, -2):
-        for row in _middle_starts(grid.rows, count):
-            for column in _middle_starts(grid.columns, count):
-                corners = [(u, v) for u in (row, row + count - 1) for v in (column, column + count - 1)]
-                enough = _DIM * brightness(row + count // 2, column + count // 2)
-                if all(brightness(u, v) >= enough for u, v in corners):
-                    if count == grid.rows == grid.columns:
-                        return grid
-                    note = f"took the central {count} x {count} of {grid.rows} x {grid.columns} views"
-                    picked = grid.picked(range(row, row + count), range(column, column + count))
-                    return picked.noted(f"{note}: those outside are dark, or make the number even")
-    raise FreqLFError("no 3 x 3 of the central views are equally bright; is the pitch or the grid right?")
-
-
-def _middle_starts(length: int, count: int) -> list[int]:
-    first = (length - count) // 2
-    return [first] if (length - count) % 2 == 0 else [first, first + 1]
-
-
-def _centred(length: int, count: int | None, stride: int) -> range:
-    """Indices around the middle, `stride` apart: `count` of them, or an odd number as large as fits."""
-    centre = (length - 1) // 2
-    reach = min(centre, length - 1 - centre) // stride
-    if count is not None:
-        reach = min(reach, count // 2)
-    return range(centre - reach * stride, centre + reach * stride + 1, stride)
 
 
 class _PickedViews:

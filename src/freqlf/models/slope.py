@@ -72,13 +72,16 @@ class SlopeField(NamedTuple):
 
 
 @torch.no_grad()
-def estimate_slope(half_lines: HalfLines, options: SlopeOptions, tile_px: int | None = None) -> SlopeField:
+def estimate_slope(
+    half_lines: HalfLines, options: SlopeOptions, tile_px: int | None = None, *, start_px: float = 0.0
+) -> SlopeField:
     """The slope field of the central view.
 
     With tile_px, tiles of that side are computed one after the other; the result is the same.
+    start_px: the disparity to begin with, of light fields that are far from the focus plane.
     """
     B, _, H, W = half_lines.centre.shape
-    slope_px = half_lines.centre.new_zeros(B, 1, 1, 1)
+    slope_px = half_lines.centre.new_full((B, 1, 1, 1), start_px)
     support_px = slope_px
     for scale, steps in zip(options.scales, options.steps, strict=True):
         # A level of a few pixels only would be all border.

@@ -19,12 +19,13 @@ from freqlf.models.views import read_half_lines
 class SlopeModel(DisparityModel[HalfLines]):
     """Nothing is learned, and nothing is known about how sure the slopes are."""
 
-    lines = EPI_LINES
     is_probabilistic = False
 
-    def __init__(self, options: SlopeOptions = SlopeOptions()) -> None:  # noqa: B008
+    def __init__(self, options: SlopeOptions = SlopeOptions(), lines: tuple[str, ...] = EPI_LINES) -> None:  # noqa: B008
+        """lines: one of the two is enough, as of a single row of views."""
         super().__init__()
         self.options = options
+        self.lines = lines
 
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
         """The slope as the mean of a single component of no meaningful deviation."""

@@ -4,6 +4,7 @@ Everything is written, or nothing: files appear in the folder only once all of t
 """
 
 import math
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,7 +26,8 @@ from freqlf.io.png16 import write_png16
 from freqlf.lightfield import View
 from freqlf.outputs.canvas import save_figure
 from freqlf.outputs.estimate import INTERVAL, Estimate
-from freqlf.outputs.pointcloud import PointCloud, PointFilter
+from freqlf.outputs.pointcloud import PointCloud, PointFilter, find_span_px
+from freqlf.outputs.poses import write_poses
 from freqlf.outputs.previews import preview_deviation, preview_disparity
 from freqlf.outputs.refocus import present_views, refocus, render_all_in_focus
 from freqlf.outputs.smallviews import shrink_views, write_small_views
@@ -36,6 +38,7 @@ from freqlf.weights.calibration import Calibration
 Writer = Callable[[Path], None]
 
 RECORD = "estimate.json"
+POSES = "poses"
 _PERCENT = round(100 * INTERVAL)
 
 # All files there can be, and what they hold.
@@ -46,6 +49,7 @@ CONTENTS = {
     "deviation.pfm": "standard deviation of the disparity, px per view step",
     "lower.pfm": f"lower end of an interval that holds the true disparity with a chance of {_PERCENT} %",
     "upper.pfm": "its upper end",
+    "no-evidence.pfm": "1 where the views say nothing about the disparity, whatever the model says, 0 where they do",
     "depth.pfm": "depth along the optical axis, mm; infinite where the disparity is beyond infinity",
     "pointcloud.ply": "coloured points in the central camera's frame, mm; x right, y down, z into the scene",
     "centre-view.png": "the view that the maps belong to",
@@ -54,8 +58,14 @@ CONTENTS = {
     "deviation-preview.png": "its standard deviation in colours, to look at",
     "refocused.png": "all views averaged, sharp at one disparity",
     "all-in-focus.png": "all views averaged, each pixel sharp at its own disparity",
+    POSES: "the views, and where they were taken from: transforms.json for nerfstudio, poses_bounds.npy for LLFF",
     RECORD: "what made these files",
 }
+
+UNITLESS = (
+    "coloured points without a unit, for the camera is not known: the nearest at about 1000, the farthest at about "
+    "2000; x right, y down, z into the scene"
+)
 
 
 @dataclass(frozen=True)
@@ -64,15 +74,17 @@ class OutputOptions:
 
     Attributes:
         previews: colour pictures of the maps, the central view, and small ones of others.
-        points: which pixels become points; None for no point cloud. Points need camera parameters.
+        points: which pixels become points; None for no point cloud. Without a camera, points have no unit.
         refocus_px: disparity at which `refocused.png` is sharp; None for no such picture.
         all_in_focus: whether to write `all-in-focus.png`.
+        poses: whether to write where the views were taken from, with the views, for radiance fields; needs a camera.
     """
 
     previews: bool = True
     points: PointFilter | None = field(default_factory=PointFilter)
     refocus_px: float | None = None
     all_in_focus: bool = False
+    poses: bool = False
 
 
 STANDARD_OUTPUTS = OutputOptions()
@@ -87,7 +99,7 @@ def write_estimate(
 ) -> dict[Path, str]:
     """Write all there is to an estimate into a folder, and return the files with what they hold.
 
-    Depth and points need the camera. A folder that holds something already is an error unless `overwrite`; other
+    Depth needs the camera. A folder that holds something already is an error unless `overwrite`; other
     people's files in it stay even then.
     """
     start = time.perf_counter()
@@ -97,7 +109,7 @@ def write_estimate(
     _check_shapes(estimate)
     with replacing_directory(directory, overwrite=overwrite) as folder:
         cloud = None
-        if estimate.parameters is not None and options.points is not None:
+        if options.points is not None:
             cloud = estimate.points(options.points)
         writers = _prepare_files(estimate, cloud, options)
         views = shrink_views(estimate.light_field) if options.previews else None
@@ -105,6 +117,8 @@ def write_estimate(
             writers[VIEWS] = partial(write_small_views, views=views)
         files = {name: meaning for name, meaning in CONTENTS.items() if name in writers or name == RECORD}
         files |= {name: f"{files[name]}, {_origin(estimate)}" for name in ("lower.pfm", "upper.pfm") if name in files}
+        if cloud is not None and not cloud.has_unit:
+            files["pointcloud.ply"] = UNITLESS
         with _naming(directory):
             for name, write in writers.items():
                 write(folder / name)
@@ -115,7 +129,7 @@ def write_estimate(
         stale = _find_stale(directory, set(files))
     with _naming(directory):
         for path in stale:
-            path.unlink(missing_ok=True)
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     return {directory / name: meaning for name, meaning in files.items()}
 
 
@@ -127,6 +141,7 @@ def _prepare_files(estimate: Estimate, cloud: PointCloud | None, options: Output
         "deviation": estimate.deviation_px,
         "lower": estimate.lower_px,
         "upper": estimate.upper_px,
+        "no-evidence": estimate.no_evidence,
         "depth": None if estimate.parameters is None else estimate.depth_mm,
     }
     writers: dict[str, Writer] = {
@@ -135,14 +150,24 @@ def _prepare_files(estimate: Estimate, cloud: PointCloud | None, options: Output
     writers["disparity.png"] = partial(write_png16, values=estimate.disparity_px)
     writers["disparity.npy"] = partial(_write_npy, values=estimate.disparity_px)
     if cloud is not None:
-        comments = (f"freqlf, model {model}", CONTENTS["pointcloud.ply"])
+        meaning = CONTENTS["pointcloud.ply"] if cloud.has_unit else UNITLESS
+        comments = (f"freqlf, model {model}", meaning)
         writers["pointcloud.ply"] = partial(write_ply, points=cloud.points_mm, colours=cloud.colours, comments=comments)
     if options.previews:
-        figures = {"disparity-preview.png": preview_disparity(estimate.disparity_px, f"disparity, {model}")}
+        drawn = preview_disparity(estimate.disparity_px, f"disparity, {model}", no_evidence=estimate.no_evidence)
+        figures = {"disparity-preview.png": drawn}
         if estimate.deviation_px is not None:
             figures["deviation-preview.png"] = preview_deviation(estimate.deviation_px, f"uncertainty, {model}")
         writers |= {name: partial(save_figure, figure=figure) for name, figure in figures.items()}
     light_field = estimate.light_field
+    if options.poses:
+        depth_m = estimate.depth_mm / 1000  # says so if there is no camera
+        low, high = find_span_px(-1 / depth_m[np.isfinite(depth_m)])
+        camera = estimate.parameters
+        assert camera is not None
+        writers[POSES] = partial(
+            write_poses, light_field=light_field, camera=camera, depth_range_m=(-1 / low, -1 / high)
+        )
     pictures: dict[str, View] = {}
     if options.previews:
         pictures["centre-view.png"] = light_field.centre_view()
@@ -182,11 +207,16 @@ def _describe(estimate: Estimate, cloud: PointCloud | None, options: OutputOptio
         "disparity_px": _summarise(estimate.disparity_px),
         "deviation_px": None if estimate.deviation_px is None else _summarise(estimate.deviation_px),
         "interval": None if estimate.lower_px is None else _describe_interval(estimate.calibration),
+        "no_evidence": None
+        if estimate.no_evidence is None
+        else {"share": estimate.no_evidence_share, "range_px": estimate.range_px},
         "tile_px": estimate.tile_px,
         "memory_limit_bytes": estimate.memory_bytes,
         "network_seconds": estimate.seconds,
         "camera": None if estimate.parameters is None else asdict(estimate.parameters),
+        "camera_source": estimate.camera_source,
         "points": None if cloud is None else len(cloud),
+        "points_unit": None if cloud is None else "mm" if cloud.has_unit else "none",
         "output_options": asdict(options),
     }
 
@@ -201,13 +231,15 @@ def _describe_interval(calibration: Calibration | None) -> dict[str, Any]:
 
 def _summarise(values: NDArray[np.floating]) -> dict[str, float | int]:
     known = values[np.isfinite(values)].astype(np.float64)
-    low, median, high = np.quantile(known, (0, 0.5, 1)).tolist() if known.size else (math.nan,) * 3
-    return {"min": low, "median": median, "max": high, "not_finite": int(values.size - known.size)}
+    shares = (0, 0.01, 0.5, 0.99, 1)
+    low, first, median, last, high = np.quantile(known, shares).tolist() if known.size else (math.nan,) * 5
+    percentiles = {"percentile_1": first, "percentile_99": last}
+    return {"min": low, **percentiles, "median": median, "max": high, "not_finite": int(values.size - known.size)}
 
 
 def _check_shapes(estimate: Estimate) -> None:
     expected = (estimate.light_field.height, estimate.light_field.width)
-    for name in ("disparity_px", "deviation_px", "lower_px", "upper_px"):
+    for name in ("disparity_px", "deviation_px", "lower_px", "upper_px", "no_evidence"):
         values = getattr(estimate, name)
         if values is not None and values.shape != expected:
             raise FreqLFError(
