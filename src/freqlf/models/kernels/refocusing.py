@@ -94,8 +94,9 @@ def _filter_columns(view: Array, first: int, last: int) -> None:
         for x in range(n):
             start[x] += weight * part[row, x]
         weight *= _POLE
+    repeats = 1 - weight if 2 * height - 2 <= _HORIZON else 1.0  # a short line meets itself again in its mirrors
     for x in range(n):
-        part[0, x] = _GAIN * start[x]
+        part[0, x] = _GAIN * start[x] / repeats
     for y in range(1, height):
         for x in range(n):
             part[y, x] = _GAIN * part[y, x] + _POLE * part[y - 1, x]
@@ -116,7 +117,8 @@ def _filter_line(line: Array) -> None:
     for k in range(min(_HORIZON, 2 * n - 2)):
         start += weight * line[k if k < n else 2 * n - 2 - k]
         weight *= _POLE
-    line[0] = _GAIN * start
+    repeats = 1 - weight if 2 * n - 2 <= _HORIZON else 1.0  # as above
+    line[0] = _GAIN * start / repeats
     for x in range(1, n):
         line[x] = _GAIN * line[x] + _POLE * line[x - 1]
     line[n - 1] = _POLE / (_POLE * _POLE - 1) * (line[n - 1] + _POLE * line[n - 2])
