@@ -30,6 +30,8 @@ def test_reach_of_the_presets(name: str) -> None:
     config = PRESETS[name]
     if config.kind == "epi":
         expected = 1 + (6 + 2 + 2) + 2 * config.layers  # the EPI streams' 7-, 3- and 3-pixel kernels
+    elif config.kind == "occlusion":
+        expected = 1 + 3 * 2 + 2 * config.layers  # the spatial stream's three kernels of 3 pixels
     else:
         expected = 1
         for one in config.passes:

@@ -18,6 +18,7 @@ from freqlf.evaluation.evaluate import MethodEvaluation, describe_method, evalua
 from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_protocol
 from freqlf.evaluation.official import describe_official_protocol
 from freqlf.evaluation.results import Results
+from freqlf.evaluation.spectrum import DEFAULT_LOW_END
 from freqlf.evaluation.tables import Table, to_markdown, to_rich
 from freqlf.inference.compute import ComputeOptions
 from freqlf.io.files import replacing_directory, write_json, write_text
@@ -89,7 +90,7 @@ def run(
             assert model is not None
             from_ = folder / "maps"
             facts |= {"model": model, "reading": reading, **asdict(compute)}
-            run_model(model, scenes, from_, reading, memory, compute)
+            facts["low_band_end"] = run_model(model, scenes, from_, reading, memory, compute)
         methods = {own_name: Results(from_)} | others
         require_maps(methods, scenes)
         directories = {method: str(results.directory) for method, results in methods.items()}
@@ -116,13 +117,19 @@ def run_model(
     reading: "Reading",
     memory: str | None,
     compute: ComputeOptions,
-) -> None:
-    """Estimate all scenes and write the maps into a folder."""
+) -> float:
+    """Estimate all scenes and write the maps into a folder; returns where the model's low band ends, see `place_bands`.
+
+    Of scenes of unlike sizes, the first counts.
+    """
     from freqlf.evaluation.prediction import predict_scenes
     from freqlf.inference.estimate import load_estimator  # imports torch
+    from freqlf.models.complexity import measure_band
 
     estimator = load_estimator(model, memory=memory, **asdict(compute))
     predict_scenes(estimator, show_progress(scenes, "estimating"), directory, reading)
+    first = scenes[0].light_field()
+    return measure_band(estimator.model, first.height, first.width) or DEFAULT_LOW_END
 
 
 def require_maps(methods: dict[str, Results], scenes: Sequence[Scene]) -> None:
@@ -157,9 +164,10 @@ def evaluate(
 
     `facts` are added to the provenance. The calibration is for the intervals of the first method only.
     """
+    low_end = float(facts.get("low_band_end", DEFAULT_LOW_END))
     truths = [load_truth(scene, border_px) for scene in show_progress(scenes, "reading")]
     evaluated = [
-        evaluate_method(name, results, truths, None if number else calibration)
+        evaluate_method(name, results, truths, None if number else calibration, low_end)
         for number, (name, results) in enumerate(show_progress(list(methods.items()), "evaluating"))
     ]
     tables = make_tables(evaluated, border_px)

@@ -8,7 +8,7 @@ from freqlf.data.splits import GROUPS
 from freqlf.evaluation.evaluate import MethodEvaluation, Uncertainty, rank_methods
 from freqlf.evaluation.literature import read_protocols, read_reference, read_table
 from freqlf.evaluation.metrics import METRICS, Scores
-from freqlf.evaluation.spectrum import BANDS
+from freqlf.evaluation.spectrum import BANDS, place_bands
 from freqlf.evaluation.tables import Row, Table, find_best, format_number
 
 HEADINGS = {
@@ -116,15 +116,17 @@ def _regional_metrics(method: MethodEvaluation) -> list[tuple[str, str]]:
 def table_bands(methods: Sequence[MethodEvaluation]) -> Table:
     """Which part of the squared error lies in which band of frequencies, averaged over the scenes."""
     rows = []
+    ends = place_bands()
     for method in methods:
         spectra = [scene.spectrum for scene in method.scenes.values() if scene.spectrum is not None]
         shares = [
             100 * float(np.mean([one.band_shares[band] for one in spectra])) if spectra else None for band in BANDS
         ]
+        ends = spectra[0].band_ends if spectra else ends
         rows.append((method.name, *(format_number(share, 1) for share in shares)))
     return Table(
         "where in frequency the squared error lies, percent, mean over scenes",
-        ("method", "low, to 1/32 cycles/px", "middle, to 1/8", "high"),
+        ("method", f"low, to {ends['low']:.3f} cycles/px", f"middle, to {ends['middle']:.3f}", "high"),
         tuple(rows),
     )
 

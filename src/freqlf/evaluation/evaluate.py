@@ -13,7 +13,7 @@ from freqlf.evaluation.metrics import METRICS, Scores, mean_scores, score_map, s
 from freqlf.evaluation.official import score_officially
 from freqlf.evaluation.regions import find_regions
 from freqlf.evaluation.results import Results
-from freqlf.evaluation.spectrum import band_shares, error_spectrum, radial_profile
+from freqlf.evaluation.spectrum import DEFAULT_LOW_END, band_shares, error_spectrum, place_bands, radial_profile
 from freqlf.evaluation.uncertainty import (
     Sparsification,
     UncertaintyScores,
@@ -61,6 +61,7 @@ class Spectrum:
     frequency: Values  # of the rings, in cycles per pixel
     profile_px: Values  # mean magnitude on the rings
     band_shares: dict[str, float]
+    band_ends: dict[str, float]  # in cycles per pixel
 
 
 @dataclass(frozen=True)
@@ -189,12 +190,13 @@ def evaluate_method(
     results: Results,
     truths: Iterable[Truth],
     calibration: Calibration | None = None,
+    low_end: float = DEFAULT_LOW_END,
 ) -> MethodEvaluation:
-    """Evaluate a method on all scenes; each must have a map."""
+    """Evaluate a method on all scenes; each must have a map. `low_end` is that of `place_bands`."""
     scenes: dict[str, SceneEvaluation] = {}
     pooled: list[tuple[Values, Values]] = []  # errors and variances of the scenes
     for truth in truths:
-        scenes[truth.name], pixels = evaluate_scene(results, truth, calibration)
+        scenes[truth.name], pixels = evaluate_scene(results, truth, calibration, low_end)
         if pixels is not None:
             pooled.append(pixels)
     together = None
@@ -205,7 +207,7 @@ def evaluate_method(
 
 
 def evaluate_scene(
-    results: Results, truth: Truth, calibration: Calibration | None = None
+    results: Results, truth: Truth, calibration: Calibration | None = None, low_end: float = DEFAULT_LOW_END
 ) -> tuple[SceneEvaluation, tuple[Values, Values] | None]:
     """Evaluate one map. With a variance, its scored pixels' errors and variances are returned too."""
     path = results.disparity_file(truth.name)
@@ -220,7 +222,7 @@ def evaluate_scene(
         scores=scores,
         official=_naming(path, lambda: score_officially(truth.scene, prediction_px)),
         regions={region: score(mask) for region, mask in truth.regions.items()},
-        spectrum=None if scores.non_finite else evaluate_spectrum(truth, prediction_px),
+        spectrum=None if scores.non_finite else evaluate_spectrum(truth, prediction_px, low_end),
         uncertainty=None if pixels is None else evaluate_uncertainty(*pixels, calibration, [truth.name]),
         runtime_s=results.runtime_s(truth.name),
         peak_memory_mb=results.peak_memory_mb(truth.name),
@@ -242,12 +244,13 @@ def read_uncertainty(results: Results, truth: Truth) -> tuple[Values, Values] | 
     return error_px, variances
 
 
-def evaluate_spectrum(truth: Truth, prediction_px: NDArray[np.floating]) -> Spectrum:
+def evaluate_spectrum(truth: Truth, prediction_px: NDArray[np.floating], low_end: float) -> Spectrum:
     """The spectrum of the error inside the border; pixels that are not valid count as right."""
     border = truth.border_px
     height, width = truth.scored.shape
     magnitude_px = error_spectrum(truth.error_px(prediction_px)[border : height - border, border : width - border])
-    return Spectrum(magnitude_px, *radial_profile(magnitude_px), band_shares(magnitude_px))
+    ends = place_bands(low_end)
+    return Spectrum(magnitude_px, *radial_profile(magnitude_px), band_shares(magnitude_px, ends), ends)
 
 
 def evaluate_uncertainty(

@@ -3,8 +3,18 @@
 import numpy as np
 from numpy.typing import NDArray
 
-# Upper ends in cycles per pixel. Up to 1/32 lies what 16 modes of a 512-pixel field can express.
-BANDS = {"low": 1 / 32, "middle": 1 / 8, "high": np.inf}
+BANDS = ("low", "middle", "high")
+# What 16 modes both ways of a 512-pixel field can express, in cycles per pixel; see `place_bands`.
+DEFAULT_LOW_END = 15 / 512
+
+
+def place_bands(low_end: float = DEFAULT_LOW_END) -> dict[str, float]:
+    """Upper ends of the `BANDS` in cycles per pixel.
+
+    low_end: of a model with a Fourier branch the frequency up to which it retains waves of every direction, see
+        `freqlf.models.complexity.measure_band`. The middle ends four times as high.
+    """
+    return dict(zip(BANDS, (low_end, 4 * low_end, np.inf), strict=True))
 
 
 def error_spectrum(error_px: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -39,13 +49,13 @@ def radial_profile(spectrum: NDArray[np.float64]) -> tuple[NDArray[np.float64], 
     return np.arange(count)[filled] / longest, total[filled] / pixels[filled]
 
 
-def band_shares(spectrum: NDArray[np.float64]) -> dict[str, float]:
-    """Which part of the squared error lies in which of the `BANDS`; the parts sum to 1 (or are 0 without error)."""
+def band_shares(spectrum: NDArray[np.float64], ends: dict[str, float]) -> dict[str, float]:
+    """Which part of the squared error lies in which band; the parts sum to 1 (or are 0 without error)."""
     power = spectrum**2
     total = power.sum()
     radius = radial_frequency(*spectrum.shape)
     shares, begin = {}, -1.0
-    for band, end in BANDS.items():
+    for band, end in ends.items():
         inside = (radius > begin) & (radius <= end)
         shares[band] = float(power[inside].sum() / total) if total > 0 else 0.0
         begin = end

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from freqlf.models.backbone import Hourglass
+from freqlf.models.spectral import SpectralConv2d
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -19,6 +20,26 @@ def count_multiply_adds(model: nn.Module, stacks: Mapping[str, Tensor]) -> int:
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model(stacks)
     return counter.get_total_flops() // 2
+
+
+def measure_band(model: nn.Module, height: int, width: int) -> float | None:
+    """The frequency, in cycles per pixel, up to which a model's widest Fourier branch retains waves of every direction.
+
+    On an image of height x width; None without such a branch.
+    """
+    hourglasses = [part for part in model.modules() if isinstance(part, Hourglass)]
+    levels = {
+        id(one): 2**level for part in hourglasses for level, flat in enumerate(part.down) for one in flat.modules()
+    }
+    ends = []
+    for layer in model.modules():
+        if isinstance(layer, SpectralConv2d):
+            shrunk_by = levels.get(id(layer), 1)
+            H, W = height // shrunk_by, width // shrunk_by
+            rows, columns = layer.bands(H, W)
+            lowest, highest = rows.frequencies[0], rows.frequencies[-1]
+            ends.append(min(-lowest / H, highest / H, columns.highest / W) / shrunk_by)
+    return max(ends, default=None)
 
 
 def measure_local_reach_px(model: nn.Module) -> int:

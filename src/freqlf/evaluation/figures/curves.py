@@ -1,6 +1,6 @@
 """Curves, sized for a paper's column: error by frequency, coverage by level, error by share of pixels removed."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import matplotlib
 import numpy as np
@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from freqlf.evaluation.spectrum import BANDS
 from freqlf.evaluation.uncertainty import Sparsification
 from freqlf.outputs.canvas import COLUMN_INCHES, PAGE_INCHES, label, paper_style
 from freqlf.weights.calibration import LEVELS, calibration_error
@@ -17,15 +16,18 @@ Curve = NDArray[np.floating]
 _MOST_INSIDE = 6  # entries of a legend inside the axes
 
 
-def draw_profiles(profiles: Mapping[str, tuple[Curve, Curve]], title: str) -> Figure:
-    """Radial profiles of error spectra: by method, frequencies (cycles per pixel) and magnitudes (px)."""
+def draw_profiles(profiles: Mapping[str, tuple[Curve, Curve]], title: str, ends: Iterable[float] = ()) -> Figure:
+    """Radial profiles of error spectra: by method, frequencies (cycles per pixel) and magnitudes (px).
+
+    ends: of bands of frequencies, to be marked.
+    """
     with paper_style():
         figure, axes = _new_axes(2.5)
         for name, (frequency, magnitude_px) in profiles.items():
             axes.plot(frequency[1:], np.maximum(magnitude_px[1:], 1e-12), label=name)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        for end in BANDS.values():
+        for end in ends:
             if np.isfinite(end):
                 axes.axvline(end, color="0.7", linewidth=0.6, linestyle=":")
         axes.grid(alpha=0.25, linewidth=0.4)

@@ -11,6 +11,7 @@ from freqlf.evaluation.evaluate import MethodEvaluation, Truth
 from freqlf.evaluation.figures.curves import draw_coverage, draw_profiles, draw_sparsification
 from freqlf.evaluation.figures.maps import Panel, draw_masks, draw_qualitative, draw_spectra
 from freqlf.evaluation.results import Results
+from freqlf.evaluation.spectrum import place_bands
 from freqlf.outputs.canvas import PAPER_DPI, save_figure
 
 _SCENES_PER_FIGURE = 4
@@ -84,14 +85,15 @@ def _draw_frequencies(folder: Path, methods: Sequence[MethodEvaluation], track: 
         spectra = {method.name: method.scenes[scene].spectrum for method in complete}
         magnitudes = {name: one.magnitude_px for name, one in spectra.items() if one is not None}
         save_figure(folder / f"spectrum_{scene}.png", draw_spectra(magnitudes, f"error spectrum, {scene}"), PAPER_DPI)
-    profiles = {}
+    profiles, ends = {}, place_bands()
     for method in complete:
         found = [scene.spectrum for scene in method.scenes.values() if scene.spectrum is not None]
-        frequency = found[0].frequency
+        frequency, ends = found[0].frequency, found[0].band_ends
         # Scenes of other sizes have other rings; on a common axis they can be averaged.
         means = np.mean([np.interp(frequency, one.frequency, one.profile_px) for one in found], axis=0)
         profiles[method.name] = (frequency, means)
-    save_figure(folder / "profiles.png", draw_profiles(profiles, "error by frequency, mean over scenes"), PAPER_DPI)
+    figure = draw_profiles(profiles, "error by frequency, mean over scenes", ends.values())
+    save_figure(folder / "profiles.png", figure, PAPER_DPI)
 
 
 def _draw_uncertainty(folder: Path, method: MethodEvaluation) -> None:
