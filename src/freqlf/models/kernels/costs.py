@@ -162,7 +162,7 @@ def _count_views(room: Array, count: int, counts: Array) -> bool:
     for x in range(RUN):
         counts[x] = np.floor(room[x] if room[x] < _f32(count) else _f32(count))
         least = counts[x] if counts[x] < least else least
-    return least > count - (count + 1) // 2
+    return bool(least > count - (count + 1) // 2)
 
 
 @njit(**LOOP)
