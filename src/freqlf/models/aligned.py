@@ -127,10 +127,14 @@ class HalfLineEncoder(nn.Module):
 
     def measure(self, half_lines: Tensor) -> Tensor:
         """What is read of the half-lines (B, J, channels, H, W), as channels of the image."""
-        pixels = half_lines.permute(0, 3, 4, 1, 2)  # B, H, W, J, channels, as they lie in memory
         if self.share is not None:
-            pixels = gelu(pixels @ self.share.weight.flatten(1).T, self.share.bias)
-        return pixels.flatten(3).permute(0, 3, 1, 2)
+            B, J, _, height, width = half_lines.shape
+            assert self.share.bias is not None
+            weight = self.share.weight.flatten(1).expand(B * J, -1, -1)
+            # B * J, channels, H * W, as they lie in memory
+            shared = torch.baddbmm(self.share.bias[:, None], weight, half_lines.flatten(3).flatten(0, 1))
+            half_lines = gelu(shared).view(B, J, -1, height, width)
+        return half_lines.flatten(1, 2)
 
 
 class RefinementPass(nn.Module):

@@ -115,21 +115,22 @@ def _measure_fused(
     numerators: Tensor,
     denominators: Tensor,
 ) -> Tensor:
-    """The same by compiled loops; in memory the measurements of a pixel lie side by side, ready for matrix products."""
+    """The same by compiled loops."""
     from freqlf.models.kernels.costs import compare_hypotheses
     from freqlf.models.kernels.equations import describe_equations
 
     B, N, H, W = hypotheses_px.shape
+    J = len(half_lines.slices)
     around_px = [hypotheses_px[:, :1] + offset_px for offset_px in relative_px]
     channels = count_half_line_channels(N, relative_px, has_contrast=normalised is not None)
-    measurements = hypotheses_px.new_empty(B, H, W, len(half_lines.slices), channels)
+    measurements = hypotheses_px.new_empty(B, J, channels, H, W)
     compare_hypotheses(half_lines.packed(), torch.cat([hypotheses_px, *around_px], dim=1), N, measurements)
     if normalised is not None:
-        costs = hypotheses_px.new_empty(B, H, W, len(half_lines.slices), N)
+        costs = hypotheses_px.new_empty(B, J, N, H, W)
         compare_hypotheses(normalised.packed(), hypotheses_px, 0, costs)
-        measurements[..., -2 - N : -2] = _compress_contrast(costs)
+        measurements[:, :, -2 - N : -2] = _compress_contrast(costs)
     describe_equations(numerators, denominators, measurements)
-    return measurements.permute(0, 3, 4, 1, 2)
+    return measurements
 
 
 def _compress(cost: Tensor) -> Tensor:

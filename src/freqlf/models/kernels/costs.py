@@ -18,34 +18,30 @@ _f32 = np.float32
 _THIRD = _f32(1 / 3)  # differences are summed over three colours
 # So many logarithms of differences are one of their product, scaled so that it neither vanishes nor overflows.
 _FACTORS, _FACTOR = 8, 16
-# What is summed over the views of a half-line.
+# What is summed over the views of a half-line: differences, their logarithms, those of inner and of outer views.
 _PARTS = 4
 _ALL, _LOGARITHMS, _NEAR, _FAR = range(_PARTS)
-_SHIFT = _f32(1.9 - 0.5 * math.log(_FACTOR))  # of their mean, to the scale of evidence
+_SHIFT = _f32(1.9 - 0.5 * math.log(_FACTOR))  # of the mean of logarithms, to the scale of evidence
 
 
 def compare_hypotheses(packed: PackedViews, hypotheses_px: Tensor, compared: int, measurements: Tensor) -> None:
-    """Evidence of hypotheses (B, N, H, W) into the first channels of the measurements (B, H, W, J, channels).
+    """Evidence of hypotheses (B, N, H, W) into the first channels of the measurements (B, J, channels, H, W).
 
     Those of `freqlf.models.evidence`: five of the first hypothesis, two of the others up to `compared`, and one of
-    all further ones.
+    all further ones; with none compared, the costs as they are.
     """
-    _run(packed, hypotheses_px, compared, measurements)
+    B, _, H, W = hypotheses_px.shape
+    hypotheses, results = hypotheses_px.flatten(2).contiguous().numpy(), measurements.view(*measurements.shape[:3], -1)
+    runs = -(-H * W // RUN)
+    run_in_threads(_compare_runs, B * runs, *packed, W, hypotheses, compared, results.numpy())
 
 
 def measure_costs(packed: PackedViews, disparity_px: Tensor) -> Tensor:
     """`HalfLines.costs` (B, J, H, W) of disparities (B, 1, H, W)."""
     B, _, H, W = disparity_px.shape
-    costs = torch.empty(B, H, W, len(packed.starts) - 1, 1)
-    _run(packed, disparity_px, 0, costs)
-    return costs.squeeze(4).permute(0, 3, 1, 2).contiguous()
-
-
-def _run(packed: PackedViews, hypotheses_px: Tensor, compared: int, measurements: Tensor) -> None:
-    B, _, H, W = hypotheses_px.shape
-    hypotheses, results = hypotheses_px.flatten(2).contiguous().numpy(), measurements.flatten(1, 2).numpy()
-    runs = -(-H * W // RUN)
-    run_in_threads(_compare_runs, B * runs, *packed, W, hypotheses, compared, results)
+    costs = torch.empty(B, len(packed.starts) - 1, 1, H, W)
+    compare_hypotheses(packed, disparity_px, 0, costs)
+    return costs.squeeze(2)
 
 
 @njit(**LOOP)
@@ -69,12 +65,10 @@ def _compare_runs(
     J, runs = len(starts) - 1, (P + RUN - 1) // RUN
     rows, columns, disparity_px = np.empty(RUN, np.float32), np.empty(RUN, np.float32), np.zeros(RUN, np.float32)
     pixels, down, right = np.empty(RUN, np.int32), np.empty(RUN, np.float32), np.empty(RUN, np.float32)
-    room, differences, product = np.empty(RUN, np.float32), np.empty(RUN, np.float32), np.ones(RUN, np.float32)
-    channels = measurements.shape[3]
-    block = np.empty(
-        (J * channels, RUN + 16), np.float32
-    )  # rows at distances that do not fall on one another in caches
-    sums, counts = np.empty((_PARTS, J, RUN), np.float32), np.empty((_PARTS, J, RUN), np.float32)
+    room, differences, product = np.empty(RUN, np.float32), np.empty(RUN, np.float32), np.empty(RUN, np.float32)
+    sums, counts, mean = np.empty((_PARTS, RUN), np.float32), np.empty((J, RUN), np.float32), np.empty(RUN, np.float32)
+    # Over all half-lines, for those of which no view shows the pixel.
+    overall, counted = np.empty((_PARTS, RUN), np.float32), np.empty((_PARTS, RUN), np.float32)
     for run in range(first_run, last_run):
         b, first_pixel = run // runs, run % runs * RUN
         last_pixel = min(first_pixel + RUN, P)
@@ -82,119 +76,121 @@ def _compare_runs(
         for n in range(N):
             disparity_px[: last_pixel - first_pixel] = hypotheses_px[b, n, first_pixel:last_pixel]
             is_compared, is_estimate = n < compared, n == 0 and compared > 0
-            sums[:] = _f32(0)
-            counts[:] = _f32(0)
+            channel = n if compared == 0 else (0 if n == 0 else (3 + 2 * n if is_compared else 3 + compared + n))
+            parts = _PARTS if is_estimate else (2 if is_compared else 1)
+            overall[:parts] = _f32(0)
+            counted[:parts] = _f32(0)
+            is_complete = True
             for j in range(J):
                 count = starts[j + 1] - starts[j]
                 half = (count + 1) // 2
                 by_rows, by_columns = offsets[starts[j]]
                 measure_room(disparity_px, rows, columns, by_rows, by_columns, height, width, room)
+                sums[:parts] = _f32(0)
+                product[:] = _f32(1)
                 for view in range(starts[j], starts[j + 1]):
                     by_rows, by_columns = offsets[view]
                     steps = max(abs(by_rows), abs(by_columns))
                     locate(height, width, by_rows, by_columns, disparity_px, rows, columns, pixels, down, right)
-                    first = b * batch_stride + view * height * width * 3
-                    centre_first = 3 * (b * P + first_pixel)
                     compare(
-                        views, first, height, width, by_rows, by_columns, pixels, down, right,
-                        centre, centre_first, differences,
+                        views, b * batch_stride + view * height * width * 3, height, width, by_rows, by_columns,
+                        pixels, down, right, centre, 3 * (b * P + first_pixel), differences,
                     )  # fmt: skip
-                    _add(differences, room, steps, sums, counts, _ALL, j)
                     if is_compared:
-                        _multiply(differences, room, steps, product)
+                        _add_and_multiply(differences, room, steps, sums[_ALL], product)
                         if (view - starts[j]) % _FACTORS == _FACTORS - 1 or view == starts[j + 1] - 1:
-                            _add_logarithms(product, sums, j)
+                            _add_logarithms(product, sums[_LOGARITHMS])
+                    else:
+                        _add(differences, room, steps, sums[_ALL])
                     if is_estimate and steps <= half:
-                        _add(differences, room, steps, sums, counts, _NEAR, j)
+                        _add(differences, room, steps, sums[_NEAR])
                     if is_estimate and steps > count - half:
-                        _add(differences, room, steps, sums, counts, _FAR, j)
-            if is_compared:
-                _finish_logarithms(sums, counts)
-            channel = n if compared == 0 else (0 if n == 0 else (3 + 2 * n if is_compared else 3 + compared + n))
-            _average(sums, counts, _ALL, compared > 0, block, channel, channels)
-            if is_compared:
-                _average(sums, counts, _LOGARITHMS, False, block, channel + 1, channels)
-            if is_estimate:
-                _average(sums, counts, _NEAR, True, block, 2, channels)
-                _average(sums, counts, _FAR, True, block, 3, channels)
-                for j in range(J):
-                    share = _f32(1) / _f32(starts[j + 1] - starts[j])
+                        _add(differences, room, steps, sums[_FAR])
+                is_complete &= _count_views(room, count, counts[j])
+                for part in range(parts):
+                    _average(sums[part], counts[j], *_limits(part, count), mean, overall[part], counted[part])
+                    _scale(mean, part, compared > 0)
+                    measurements[b, j, channel + part, first_pixel:last_pixel] = mean[: last_pixel - first_pixel]
+                if is_estimate:
+                    for x in range(last_pixel - first_pixel):
+                        measurements[b, j, 4, first_pixel + x] = counts[j, x] / _f32(count)
+            if not is_complete:
+                for part in range(parts):
                     for x in range(RUN):
-                        block[j * channels + 4, x] = share * counts[_ALL, j, x]
-        written = channels if compared == 0 else 3 + compared + N
-        _write(block, written, measurements[b, first_pixel:last_pixel])
+                        mean[x] = overall[part, x] / max(counted[part, x], _f32(1))
+                    _scale(mean, part, compared > 0)
+                    for j in range(J):
+                        skipped, _ = _limits(part, starts[j + 1] - starts[j])
+                        target = measurements[b, j, channel + part, first_pixel:last_pixel]
+                        _replace_unseen(counts[j], skipped, mean, target)
 
 
 @njit(**LOOP)
-def _add(differences: Array, room: Array, steps: int, sums: Array, counts: Array, part: int, j: int) -> None:
+def _limits(part: int, count: int) -> tuple[int, int]:
+    """Of so many views of a half-line, from the centre outwards, how many a part leaves out, and takes then."""
+    half = (count + 1) // 2
+    return count - half if part == _FAR else 0, half if part >= _NEAR else count
+
+
+@njit(**LOOP)
+def _add(differences: Array, room: Array, steps: int, sums: Array) -> None:
     """The differences of a view, so many steps from the centre, where it shows the pixel."""
     for x in range(RUN):
-        is_visible = _f32(steps) <= room[x]
-        sums[part, j, x] += _THIRD * differences[x] if is_visible else _f32(0)
-        counts[part, j, x] += _f32(1) if is_visible else _f32(0)
+        sums[x] += _THIRD * differences[x] if _f32(steps) <= room[x] else _f32(0)
 
 
 @njit(**LOOP)
-def _multiply(differences: Array, room: Array, steps: int, product: Array) -> None:
+def _add_and_multiply(differences: Array, room: Array, steps: int, sums: Array, product: Array) -> None:
     for x in range(RUN):
-        factor = _f32(_FACTOR) * (_THIRD * differences[x] + _f32(0.003))
-        product[x] *= factor if _f32(steps) <= room[x] else _f32(1)
+        is_visible, difference = _f32(steps) <= room[x], _THIRD * differences[x]
+        sums[x] += difference if is_visible else _f32(0)
+        product[x] *= _f32(_FACTOR) * (difference + _f32(0.003)) if is_visible else _f32(1)
 
 
 @njit(**LOOP)
-def _add_logarithms(product: Array, sums: Array, j: int) -> None:
+def _add_logarithms(product: Array, sums: Array) -> None:
     """Add those of the products, and begin new ones."""
     for x in range(RUN):
-        sums[_LOGARITHMS, j, x] += log(product[x])
+        sums[x] += log(product[x])
         product[x] = _f32(1)
 
 
 @njit(**LOOP)
-def _finish_logarithms(sums: Array, counts: Array) -> None:
-    """From sums of logarithms to sums on the scale of evidence."""
-    for j in range(sums.shape[1]):
-        for x in range(RUN):
-            counts[_LOGARITHMS, j, x] = counts[_ALL, j, x]
-            sums[_LOGARITHMS, j, x] = _f32(0.5) * sums[_LOGARITHMS, j, x] + _SHIFT * counts[_ALL, j, x]
-
-
-@njit(**LOOP)
-def _average(
-    sums: Array,
-    counts: Array,
-    part: int,
-    is_compressed: bool,
-    block: Array,
-    channel: int,
-    channels: int,
-) -> None:
-    """`average_parts` over half-lines, if need be on the logarithmic scale of evidence, into one of their channels."""
-    J = sums.shape[1]
-    overall, counted, means = np.zeros(RUN, np.float32), np.zeros(RUN, np.float32), np.empty(RUN, np.float32)
-    for j in range(J):
-        for x in range(RUN):
-            overall[x] += sums[part, j, x]
-            counted[x] += counts[part, j, x]
+def _count_views(room: Array, count: int, counts: Array) -> bool:
+    """How many of the views 1 .. count steps away show the pixels, and whether all parts of them have one."""
+    least = _f32(count)
     for x in range(RUN):
-        overall[x] /= counted[x] if counted[x] > _f32(1) else _f32(1)
-    for j in range(J):
-        for x in range(RUN):
-            count = counts[part, j, x]
-            mean = sums[part, j, x] / (count if count > _f32(1) else _f32(1))
-            means[x] = mean if count > _f32(0) else overall[x]
-        if is_compressed:
-            for x in range(RUN):
-                means[x] = _f32(0.5) * log(means[x] + _f32(0.003)) + _f32(1.9)
-        block[j * channels + channel, :RUN] = means
+        counts[x] = np.floor(room[x] if room[x] < _f32(count) else _f32(count))
+        least = counts[x] if counts[x] < least else least
+    return bool(least > count - (count + 1) // 2)
 
 
 @njit(**LOOP)
-def _write(block: Array, written: int, measurements: Array) -> None:
-    """Turn the first channels of (J * channels, pixels) into (pixels, J, channels)."""
-    pixels, J, channels = measurements.shape
-    for j in range(J):
-        for first in range(0, written, 8):
-            last = min(first + 8, written)
-            for x in range(pixels):
-                for channel in range(first, last):
-                    measurements[x, j, channel] = block[j * channels + channel, x]
+def _average(sums: Array, counts: Array, skipped: int, most: int, mean: Array, overall: Array, counted: Array) -> None:
+    """Means over those of `most` views that show the pixels, after those that a part leaves out."""
+    for x in range(RUN):
+        count = counts[x] - _f32(skipped)
+        count = count if count > _f32(0) else _f32(0)
+        count = count if count < _f32(most) else _f32(most)
+        mean[x] = sums[x] / (count if count > _f32(1) else _f32(1))
+        overall[x] += sums[x]
+        counted[x] += count
+
+
+@njit(**LOOP)
+def _scale(mean: Array, part: int, is_compressed: bool) -> None:
+    """To the scale of evidence, see `_compress` there."""
+    if part == _LOGARITHMS:
+        for x in range(RUN):
+            mean[x] = _f32(0.5) * mean[x] + _SHIFT
+    elif is_compressed:
+        for x in range(RUN):
+            mean[x] = _f32(0.5) * log(mean[x] + _f32(0.003)) + _f32(1.9)
+
+
+@njit(**LOOP)
+def _replace_unseen(counts: Array, skipped: int, overall: Array, target: Array) -> None:
+    """A half-line that does not show a pixel has no opinion: it takes that of all."""
+    for x in range(len(target)):
+        if counts[x] <= skipped:
+            target[x] = overall[x]

@@ -14,7 +14,6 @@ from freqlf.models.kernels.warping import locate, measure_room, number_pixels, s
 Array = np.ndarray
 
 _f32 = np.float32
-_RUN = 256  # pixels at a time where they do not depend on each other
 # Rows whose gradients along columns are known while those of the next are computed.
 _RING = 3
 # What is kept of a pixel: the image that is compared, sum w k e and sum w k^2, each with four numbers for its colours.
@@ -36,35 +35,26 @@ def make_equations(
 
 
 def describe_equations(numerators: Tensor, denominators: Tensor, measurements: Tensor) -> None:
-    """The last two channels of evidence (B, H, W, J, channels), from averaged equations (B, J, H, W).
+    """The last two channels of evidence (B, J, channels, H, W), from averaged equations (B, J, H, W).
 
     They are the offset that each half-line would like best, and how sure it is.
     """
-    parts = (part.flatten(2).numpy() for part in (numerators, denominators))
-    B, H, W = measurements.shape[:3]
-    run_in_threads(_describe_pixels, B * H * W, *parts, measurements.flatten(1, 2).numpy())
+    B, J, channels, H, W = measurements.shape
+    parts = (part.reshape(B * J, H, W).numpy() for part in (numerators, denominators))
+    run_in_threads(_describe_rows, B * J * H, *parts, measurements.view(B * J, channels, H, W).numpy())
 
 
 @njit(**LOOP)
-def _describe_pixels(
-    numerators: Array, denominators: Array, measurements: Array, first_pixel: int, last_pixel: int
-) -> None:
-    _, J, P = numerators.shape
-    offsets, weights = np.empty(_RUN, np.float32), np.empty(_RUN, np.float32)
-    last = measurements.shape[3] - 1
-    for pixel in range(first_pixel, last_pixel, _RUN):
-        # A run may end in the next image.
-        count = min(_RUN, last_pixel - pixel)
-        for j in range(J):
-            for x in range(count):
-                b, p = (pixel + x) // P, (pixel + x) % P
-                offsets[x], weights[x] = numerators[b, j, p], denominators[b, j, p]
-            for x in range(count):
-                offsets[x] = tanh(_f32(4) * offsets[x] / (weights[x] + _f32(0.02)))
-                weights[x] = _f32(0.25) * log(weights[x] + _f32(0.01))
-            for x in range(count):
-                b, p = (pixel + x) // P, (pixel + x) % P
-                measurements[b, p, j, last - 1], measurements[b, p, j, last] = offsets[x], weights[x]
+def _describe_rows(numerators: Array, denominators: Array, measurements: Array, first_row: int, last_row: int) -> None:
+    _, channels, H, W = measurements.shape
+    for row in range(first_row, last_row):
+        j, y = row // H, row % H
+        numerator, denominator = numerators[j, y], denominators[j, y]
+        offset, weight = measurements[j, channels - 2, y], measurements[j, channels - 1, y]
+        for x in range(W):
+            offset[x] = tanh(_f32(4) * numerator[x] / (denominator[x] + _f32(0.02)))
+        for x in range(W):
+            weight[x] = _f32(0.25) * log(denominator[x] + _f32(0.01))
 
 
 @njit(**LOOP)

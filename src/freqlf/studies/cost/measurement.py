@@ -24,13 +24,14 @@ from freqlf.models.views import read_stacks
 from freqlf.provenance import describe_run
 from freqlf.studies.cost.process import run_in_fresh_process
 from freqlf.studies.cost.yardstick import Yardstick, make_strip
+from freqlf.weights.calibration import Calibration
 from freqlf.weights.registry import SLOPE
 
 VIEWS = 9
 # What protocols say about every measurement.
 PROTOCOL = {
     "warm_up": 1,
-    "weights": "untrained: the cost does not depend on them",
+    "weights": "untrained: the cost does not depend on them; intervals by a calibration, as packaged weights have one",
     "time": "of the model, without reading the views, in seconds",
     "memory": "peak_mb: on CUDA the most that was allocated there; else the process's peak above Python, torch and "
     "the weights, with the views in it; process_mb: the process's whole peak",
@@ -115,7 +116,8 @@ def measure_cost(model: str, size_px: int, repeats: int, *, whole: bool = False,
 
 def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: Device) -> Cost:
     network = SlopeModel() if model == SLOPE else build_model(find_preset(model)).eval()
-    estimator = Estimator(model, network, compute=ComputeOptions(device))
+    # As of trained weights: intervals of uncalibrated mixtures are found by bisection, which takes longer.
+    estimator = Estimator(model, network, calibration=Calibration(), compute=ComputeOptions(device))
     lines = estimator.lines
     estimator.run(random_light_field(lines, 32))  # loads the kernels' libraries
     is_cuda = torch.device(device).type == "cuda"
