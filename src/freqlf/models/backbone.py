@@ -49,9 +49,8 @@ class Hourglass(nn.Module):
     def update(self, field: Tensor, tiling: Tiling = WHOLE, stage: str = "layer") -> Tensor:
         """The field (B, C, H, W) after all layers; in tiles it is overwritten."""
         field = self._update_level(0, field, tiling, stage)
-        return tiling.fill(
-            *field.shape[-2:], f"{stage}, normalised", lambda tile: normalise_pixels(tile.of(field)), onto=field
-        )
+        H, W = field.shape[-2:]
+        return tiling.fill(H, W, f"{stage}, normalised", lambda tile: normalise_pixels(tile.of(field)), onto=field)
 
     def _update_level(self, level: int, field: Tensor, tiling: Tiling, stage: str) -> Tensor:
         place = f"{stage} 1/{2**level}"
