@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Trains and calibrates the weights `freqlf-plus-sweep`. ROOT is the folder of the HCI benchmark, RUN a folder for what it leaves.
+# The packaged ones were made from a first stage that was interrupted after 999 of its 2900 steps (its last.pt).
+set -euo pipefail
+ROOT=$1
+RUN=$2
+freqlf train --preset freqlf-plus-sweep --recipe cpu --weights freqlf-plus-small --weights-part passes.0 --frozen passes.0 \
+  --early-weight 0 --steps 2900 --learning-rate 0.0015 --warmup-steps 150 --crop-size-px 160 --loss-border-px 8 --precision bf16 \
+  --truth-deviation-px 0.02 --l1-weight 1 --l1-power 3 --edge-bias 0.4 --noise 0.05 --noise-probability 0.4 --scale 1.35 \
+  --geometry-probability 0.25 --threads 1 --data "$ROOT" --out "$RUN"/first \
+  && freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/first/last.pt --frozen passes.0 --early-weight 0 --seed 1 \
+  --steps 1900 --learning-rate 0.0008 --warmup-steps 20 --batch-size 3 --crop-size-px 128 --loss-border-px 8 --precision bf16 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.2 --noise 0.05 --noise-probability 0.25 --scale 1.35 \
+  --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"
+freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
+freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"
+freqlf pack "$RUN/last.pt" --calibration "$RUN/calibration.json" --out "freqlf-plus-sweep.safetensors"
