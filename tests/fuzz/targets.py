@@ -24,7 +24,8 @@ from freqlf.data.splits import GROUPS
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.report import read_evaluation, write_page
 from freqlf.evaluation.results import Results
-from freqlf.io.detect import read_views
+from freqlf.inference.opening import open_unchecked
+from freqlf.io.camera import CameraOptions, place_camera
 from freqlf.io.parameters import Parameters, read_parameters
 from freqlf.io.pfm import read_pfm, write_pfm
 from freqlf.io.ply import read_ply, write_ply
@@ -74,8 +75,7 @@ def open_views(path: Path) -> None:
             raise FreqLFError(f"{needed / 1e6:.0f} MB are needed")
 
     with checking_memory(check):
-        found, _, grid = read_views(path, None, InputOptions())
-        light_field = grid.light_field(found)
+        light_field = open_unchecked(path, None, InputOptions()).light_field
     light_field.centre_view()
     light_field.view(0, 0)
 
@@ -98,6 +98,18 @@ def write_picture(name: str, pixels: np.ndarray, **options: object) -> Callable[
         return folder / name
 
     return write
+
+
+def write_camera(name: str, text: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / name).write_text(text)
+        return folder / name
+
+    return write
+
+
+def place_given_camera(path: Path) -> None:
+    place_camera(CameraOptions(camera=path), (12, 14), (3, 3), (-1.0, 1.0))
 
 
 def write_checkpoint(folder: Path) -> Path:
@@ -203,6 +215,8 @@ _GREY16 = (np.arange(168, dtype=np.uint16) * 390).reshape(12, 14)
 _MAP = np.linspace(-1, 1, 168, dtype=np.float32).reshape(12, 14)
 _SOME_PNG = (mutators.resize_png, mutators.resize_png, *PLAIN)
 
+_LENGTHS = {"baseline_mm": 8.0, "focal_mm": 50.0, "sensor_mm": 30.0, "focus_m": 2.0}
+
 TARGETS: dict[str, Target] = {
     "hci view": Target(
         in_folder("input_Cam004.png", lambda folder: writers.write_hci(folder, example(), _CAMERA)),
@@ -212,6 +226,11 @@ TARGETS: dict[str, Target] = {
     "parameters.cfg": Target(
         in_folder("parameters.cfg", lambda folder: writers.write_hci(folder, example(), _CAMERA)),
         lambda path: (read_parameters(path), open_views(path.parent)),
+    ),
+    "camera.json": Target(write_camera("camera.json", json.dumps(_LENGTHS)), place_given_camera, _JSON),
+    "camera.toml": Target(
+        write_camera("camera.toml", "\n".join(f"{name} = {value}" for name, value in _LENGTHS.items())),
+        place_given_camera,
     ),
     "stanford view": Target(
         lambda folder: sorted(writers.write_stanford(folder, example()).iterdir())[1],

@@ -73,8 +73,8 @@ class Footprint:
             asked_gb = math.ceil((needed_bytes + _MORE_BYTES) / 1e7) / 100
             raise FreqLFError(
                 f"an image of {width} x {height} pixels needs {asked_gb:.2f} GB ({held_bytes / 1e9:.2f} GB of it for "
-                f"the program itself) with this model, and {limit_bytes / 1e9:.2f} GB are allowed; allow more memory "
-                "or scale the light field down"
+                f"the program itself) with this model, and {limit_bytes / 1e9:.2f} GB are allowed; allow more "
+                "with --memory, or scale the light field down"
             )
 
 
