@@ -184,6 +184,16 @@ def test_reliefs_come_first_and_keep_a_share():
     assert_same(make_source(SMALL.changed(relief_steps=3), count=3).batch(9), plain)  # scenes are cut as ever
 
 
+def test_reliefs_come_in_pairs_of_opposite_disparity():
+    recipe = SMALL.changed(relief_steps=10, flips=False, swap_colours=False, gamma=0, gain_low=1, gain_high=1, noise=0)
+    batch = BatchSource(recipe, LINES, []).batch(2)
+    first, second = batch.disparity_px[0::2], batch.disparity_px[1::2]
+    assert torch.equal(first, -second)
+    assert first.abs().max() > 0.1
+    for stack in batch.stacks.values():
+        assert torch.equal(stack[0::2], stack[1::2].flip(1))
+
+
 def test_reliefs_need_no_scenes():
     source = BatchSource(SMALL.changed(relief_steps=3, relief_last_px=2.0), ("horizontal", "vertical"), [])
     batch = source.batch(100)

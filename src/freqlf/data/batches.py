@@ -148,15 +148,21 @@ class BatchSource:
         return _without_border(sample, self.recipe.loss_border_px)
 
     def _draw_relief(self, number: int, height: int, width: int) -> Sample | None:
-        """A relief, if it is time for one. Its random numbers are its own, so that others stay as they are."""
-        reliefs, step = self.recipe.reliefs, number // self.recipe.batch_size
-        rng = Random(f"relief {self.recipe.seed} {number}")
+        """A relief, if it is time for one. Its random numbers are its own, so that others stay as they are.
+
+        Reliefs come in pairs, the second seen by the views in reverse: the same pixels with disparities of the opposite
+        sign. In such a batch a constant gains nothing, only the order of views tells.
+        """
+        reliefs, pair = self.recipe.reliefs, number // 2
+        step = 2 * pair // self.recipe.batch_size
+        rng = Random(f"relief {self.recipe.seed} {pair}")
         has_scenes = bool(self.scenes or self.generated)
         if has_scenes and step >= reliefs.relief_steps and rng.random() >= reliefs.relief_share:
             return None
-        return render_relief(
+        relief = render_relief(
             rng, self.relief_views, height, width, reliefs.range_px(step), variety=reliefs.variety(step)
         )
+        return relief.reversed() if number % 2 else relief
 
     def _draw_scene(self, number: int, rng: Random) -> Sample:
         """Every scene once per epoch, in random order."""

@@ -69,6 +69,10 @@ class Sample:
         """Rows and columns exchanged, of pixels and views."""
         return self._turned(lambda pixels: pixels.transpose(-1, -2), lambda u, v: (v, u))
 
+    def reversed(self) -> "Sample":
+        """The views in reverse order, pixels as they are: nearer is farther, and occlusions would be wrong."""
+        return replace(self, steps=tuple((-u, -v) for u, v in self.steps), disparity_px=-self.disparity_px)
+
     def _turned(self, turn_pixels: Callable[[Tensor], Tensor], turn_step: Callable[[int, int], Step]) -> "Sample":
         return replace(
             self,

@@ -127,7 +127,7 @@ RECIPES: dict[str, Recipe] = {
     # reliefs of small disparity first, then crops of scenes. Its last stage is the paper's recipe, see docs/paper.md.
     "curriculum": Recipe(
         steps=12_000,
-        batch_size=4,
+        batch_size=8,
         optimizer="adamw",
         learning_rate=1e-3,
         fourier_rate=0.1,
@@ -137,11 +137,12 @@ RECIPES: dict[str, Recipe] = {
         schedule="cosine",
         clip_norm=1.0,
         ema_decay=0.998,
+        truth_deviation_px=0.1,
         l1_weight=1.0,
         encoder_loss=True,
         loss_border_px=6,
-        cropping=Cropping(crop_size_px=64, valid_share=0.6),
-        augmentation=Augmentation(flips=True, swap_colours=True, gamma=0.4, gain_low=0.6, gain_high=1.1),
+        cropping=Cropping(crop_size_px=48, valid_share=0.6),
+        augmentation=Augmentation(flips=True, swap_colours=True),
         reliefs=Reliefs(relief_steps=3_000, relief_share=0.25),
     ),
 }
