@@ -1,9 +1,17 @@
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
-from freqlf.inference.memory import default_limit_bytes, free_memory_bytes, held_memory_mb, peak_memory_mb
+from freqlf.inference.memory import (
+    default_limit_bytes,
+    free_memory_bytes,
+    held_memory_mb,
+    keep_freed_memory,
+    peak_memory_mb,
+)
 from freqlf.studies.cost.process import run_in_fresh_process
 
 
@@ -80,3 +88,24 @@ def test_containers_limit_what_is_free(tmp_path: Path, files: dict[str, str], fr
 
 def test_the_default_leaves_half_of_what_is_free() -> None:
     assert 0 < default_limit_bytes() - held_memory_mb() * 1e6 < 0.75 * free_memory_bytes()
+
+
+def count_page_faults() -> tuple[int, int, bool]:
+    """Of the same tensors before and after freed memory is kept, and whether it could be."""
+    resource = pytest.importorskip("resource")
+    faults = []
+    could = True
+    for keep in (False, True):
+        could = keep_freed_memory() if keep else could
+        torch.ones(25_000_000)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(5):
+            torch.ones(25_000_000)
+        faults.append(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+    return faults[0], faults[1], could
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what C libraries do elsewhere is theirs")
+def test_freed_memory_is_kept_on_demand() -> None:
+    given_back, kept, could = run_in_fresh_process(count_page_faults)  # there is no way back
+    assert not could or kept < given_back / 10

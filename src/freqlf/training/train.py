@@ -17,6 +17,7 @@ from freqlf.data.batches import BatchSource, prefetch
 from freqlf.data.samples import Sample
 from freqlf.errors import FreqLFError
 from freqlf.inference.denormals import flush_denormals
+from freqlf.inference.memory import keep_freed_memory
 from freqlf.io.files import locking_folder, write_json
 from freqlf.io.intake import decoding
 from freqlf.models.base import DisparityModel
@@ -89,6 +90,8 @@ def _train(
     options: RunOptions,
     processes: Processes,
 ) -> Outcome:
+    if processes.device.type == "cpu":
+        keep_freed_memory()
     total_steps = recipe.total_steps(source.scene_count)
     scenes = {
         "training": [scene.name for scene in source.scenes],
