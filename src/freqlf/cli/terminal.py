@@ -1,5 +1,6 @@
 """Tables and progress bars: bars only for people, never in a log."""
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeVar
 
@@ -21,7 +22,9 @@ def print_table(table: Table) -> None:
 def make_progress() -> Progress:
     """A progress bar on standard error, or nothing if that is not a terminal. Use it in a `with` statement."""
     console = Console(stderr=True)
-    return Progress(console=console, disable=not console.is_terminal, transient=True)
+    # What is printed meanwhile goes above the bar, but not from a file or a pipe to the terminal.
+    is_terminal = sys.stdout.isatty()
+    return Progress(console=console, disable=not console.is_terminal, transient=True, redirect_stdout=is_terminal)
 
 
 class StageBar:
