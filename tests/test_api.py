@@ -177,7 +177,7 @@ def test_poor_light_fields_are_warned_of(array: Array) -> None:
         (np.zeros((3, 4, 8)), {}, r"has the shape \(3, 4, 8\)"),
         (np.zeros((2, 4, 8, 8)), {}, "has 2 x 4 views"),
         (np.zeros((3, 3, 8, 8), np.int64), {}, "pixels of type int64"),
-        (np.zeros((3, 3, 8, 8)), {"sheer": 1}, "unknown option 'sheer': choose memory, .* shear"),
+        (np.zeros((3, 3, 8, 8)), {"sheer": 1}, "unknown option 'sheer': choose fast, memory, .* shear"),
         (np.zeros((3, 3, 8, 8)), {"shear": "much"}, "shear takes a number"),
         (np.zeros((3, 3, 8, 8)), {"views": 4}, "views must be odd"),
         (np.zeros((3, 3, 8, 8)), {"model": "nobody"}, "unknown model 'nobody'"),

@@ -93,6 +93,7 @@ class LightField:
         self.columns = columns
         self._source = source
         self._views: dict[tuple[int, int], View] = {}
+        self._keeps_views = True
 
     @classmethod
     def from_array(cls, array: NDArray[Any]) -> "LightField":
@@ -131,7 +132,9 @@ class LightField:
                 raise FreqLFError(f"view ({u}, {v}) is outside the grid of {self.rows} x {self.columns} views")
             if not self._source.has(u, v):
                 raise FreqLFError(f"view ({u}, {v}) is missing: {self._source.name(u, v)} is not there")
-            pixels = self._views[u, v] = self._checked(u, v, self._source.read(u, v))
+            pixels = self._checked(u, v, self._source.read(u, v))
+            if self._keeps_views:
+                self._views[u, v] = pixels
         return pixels
 
     def forget(self, u: int, v: int) -> None:
@@ -246,14 +249,19 @@ class LightField:
         return self._derive(lambda view, step: view[::-1], lambda u, v: (self.rows - 1 - u, v))
 
     def with_gains(self, gains: "Mapping[tuple[int, int], View]") -> "LightField":
-        """Views (u, v) that have gains (3,) multiplied by them, colour by colour, at most to white; others stay."""
+        """Views (u, v) that have gains (3,) multiplied by them, colour by colour, at most to white; others stay.
+
+        They are computed each time, for that is cheaper than to hold all of them twice.
+        """
         centre_u, centre_v = self.centre
 
         def brighten(view: View, step: tuple[int, int]) -> View:
             gain = gains.get((centre_u + step[0], centre_v + step[1]))
             return view if gain is None else np.minimum(view * gain, np.float32(1))
 
-        return self._derive(brighten)
+        derived = self._derive(brighten)
+        derived._keeps_views = False
+        return derived
 
     def subgrid(self, rows: int, columns: int, stride: int = 1) -> "LightField":
         """The central rows x columns views, every `stride`-th of them. Disparities are multiplied by `stride`."""
