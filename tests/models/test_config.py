@@ -31,7 +31,7 @@ def test_the_paper_presets_have_the_papers_sizes() -> None:
     assert PRESETS["freqlf-plus"] == OcclusionConfig(channels=128, layers=4, modes=16, components=5, field="index")
     small = PRESETS["freqlf-paper-small"]
     assert isinstance(small, EpiConfig)
-    assert (small.channels, small.layers, small.modes, small.components) == (64, 4, 16, 5)
+    assert (small.channels, small.layers, small.modes, small.components) == (48, 4, 16, 5)
 
 
 def test_the_band_is_as_wide_vertically_as_horizontally() -> None:

@@ -264,8 +264,8 @@ ModelConfig = EpiConfig | OcclusionConfig | AlignedConfig
 PRESETS: dict[str, ModelConfig] = {
     "freqlf": EpiConfig(),
     "freqlf-plus": OcclusionConfig(),
-    # Half as wide, to be trained on crops of 48 px and run on whole scenes.
-    "freqlf-paper-small": EpiConfig(channels=64, stream_channels=32, field="frequency", reference_px=48),
+    # As deep and narrower, to be trained on crops of 48 px and run on whole scenes.
+    "freqlf-paper-small": EpiConfig(channels=48, stream_channels=24, field="frequency", reference_px=48),
     "freqlf-small": AlignedConfig(
         lines=EPI_LINES,
         passes=(
