@@ -93,6 +93,13 @@ class HybridLayer(nn.Module):
             return gelu(update)
         return update.add_(z) if update.dtype == z.dtype else z + update
 
+    def finish_onto(self, z: Tensor, update: Tensor) -> None:
+        """The same in the memory of the input, which may be a part of a larger field."""
+        if self.residual:
+            z.add_(update)
+        else:
+            z.copy_(gelu(update))
+
 
 def normalise_pixels(field: Tensor) -> Tensor:
     """Zero mean and unit variance over the channels of every pixel of (B, C, H, W), as in layer normalisation."""

@@ -49,13 +49,13 @@ def gelu_of(z: Tensor) -> Tensor:
     """GELU in memory of its own, where that may be a part of a larger field (B, C, H, W), in channels_last format."""
     if not can_fuse(z.detach()):
         return F.gelu(z)
+    from freqlf.models.kernels.activation import Gelu, activate, activate_window, is_window
+
+    if is_window(z) and not torch.is_grad_enabled():
+        return activate_window(z)
     dense = z if _is_dense(z) else z.contiguous(memory_format=torch.channels_last)
     if torch.is_grad_enabled():
-        from freqlf.models.kernels.activation import Gelu
-
         return Gelu.apply(dense, None)  # type: ignore[no-untyped-call]
-    from freqlf.models.kernels.activation import activate
-
     return activate(dense, None, torch.empty_like(dense) if dense is z else dense)
 
 

@@ -54,7 +54,7 @@ def _overwrite(layer: HybridLayer, field: Tensor, tiling: Tiling, stage: str) ->
             fourier.synthesise(
                 coefficients, tile.y, tile.x, tile.height, tile.width, H, W, channels_last=True, onto=update
             )
-        tile.of(field).copy_(layer.finish(tile.of(field), update))
+        layer.finish_onto(tile.of(field), update)
 
 
 def _activate_before_writing(

@@ -33,7 +33,10 @@ def test_memory_is_taken_over_only_without_gradients() -> None:
     torch.testing.assert_close(x, F.gelu(kept))
 
 
-@pytest.mark.parametrize("window", [(slice(None), slice(None)), (slice(2, 9), slice(3, 11))])
+@pytest.mark.parametrize(
+    "window",
+    [(slice(None), slice(None)), (slice(2, 9), slice(3, 11)), (slice(4, 5), slice(0, 1))],
+)
 def test_parts_of_fields_stay_as_they_are(window: tuple[slice, slice]) -> None:
     field = torch.randn(2, 6, 10, 12).to(memory_format=torch.channels_last)
     kept = field.clone()

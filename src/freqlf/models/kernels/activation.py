@@ -24,6 +24,23 @@ def activate(x: Tensor, bias: Tensor | None, result: Tensor) -> Tensor:
     return result
 
 
+def activate_window(field: Tensor) -> Tensor:
+    """GELU of a window (B, C, H, W) of a field in channels_last format, in memory of its own and the same format."""
+    B, C, H, W = field.shape
+    result = torch.empty(B, C, H, W, memory_format=torch.channels_last)
+    last = sum((size - 1) * stride for size, stride in zip(field.shape, field.stride(), strict=True))
+    numbers = field.as_strided((last + 1,), (1,)).numpy()
+    run_in_threads(
+        _activate_rows, B * H, numbers, field.stride(0), field.stride(2), H, _flatten(result).reshape(B * H, W * C)
+    )
+    return result
+
+
+def is_window(field: Tensor) -> bool:
+    """Whether the pixels of a row follow each other in memory, channels first."""
+    return field.numel() > 0 and field.stride(1) == 1 and field.stride(3) == field.shape[1]
+
+
 class Gelu(torch.autograd.Function):
     """GELU(x + bias) with its gradient."""
 
@@ -70,6 +87,19 @@ def _activate(x: Array, bias: Array, channels: int, result: Array, first_piece: 
             value = source[i] + added[i]
             activated[i] = _f32(0.5) * value * (_f32(1) + erf(_HALF_ROOT * value))
         target[:] = activated[:count]
+
+
+@njit(**LOOP)
+def _activate_rows(
+    x: Array, batch_stride: int, row_stride: int, height: int, result: Array, first_row: int, last_row: int
+) -> None:
+    """Rows of windows with so many, which begin at these distances in memory, to those of (B * height, numbers)."""
+    count = result.shape[1]
+    for row in range(first_row, last_row):
+        first = row // height * batch_stride + row % height * row_stride
+        source, target = x[first : first + count], result[row]
+        for i in range(count):
+            target[i] = _f32(0.5) * source[i] * (_f32(1) + erf(_HALF_ROOT * source[i]))
 
 
 @njit(**LOOP)
