@@ -63,7 +63,7 @@ class PlaneStream(nn.Module):
         """Scores (B, planes, opinions, H, W) of some planes."""
         z = costs.flatten(0, 1).contiguous(memory_format=torch.channels_last)
         z = gelu(self.read(z))
-        z = gelu(convolve(z, self.gather.weight, self.gather.bias))
+        z = gelu(convolve(z, self.gather.weight, self.gather.bias).to(z.dtype))  # which may have been rounded to bf16
         scores: Tensor = self.score(z)
         return scores.unflatten(0, costs.shape[:2])
 
