@@ -11,6 +11,10 @@ freqlf train --preset freqlf-plus-sweep --recipe cpu --weights freqlf-plus-small
   && freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/first/last.pt --frozen passes.0 --early-weight 0 --seed 1 \
   --steps 1900 --learning-rate 0.0008 --warmup-steps 20 --batch-size 3 --crop-size-px 128 --loss-border-px 8 --precision bf16 \
   --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.2 --noise 0.05 --noise-probability 0.25 --scale 1.35 \
+  --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"/second \
+  && freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/second/last.pt --frozen passes.0 --early-weight 0 --seed 2 \
+  --steps 820 --learning-rate 0.0005 --warmup-steps 20 --batch-size 3 --crop-size-px 128 --loss-border-px 8 --precision bf16 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.05 --noise-probability 0.25 --scale 1.35 \
   --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"
 freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
 freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"

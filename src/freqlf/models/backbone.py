@@ -50,16 +50,15 @@ class Hourglass(nn.Module):
         """The field (B, C, H, W) after all layers; in tiles it is overwritten."""
         field = self._update_level(0, field, tiling, stage)
         H, W = field.shape[-2:]
-        return tiling.fill(H, W, f"{stage}, normalised", lambda tile: normalise_pixels(tile.of(field)), onto=field)
+        return tiling.fill(H, W, f"{stage} end", lambda tile: normalise_pixels(tile.of(field)), onto=field)
 
     def _update_level(self, level: int, field: Tensor, tiling: Tiling, stage: str) -> Tensor:
-        place = f"{stage} 1/{2**level}"
-        field = _as_backbone(self.down[level]).update(field, tiling, f"{place}, layer")
+        field = _as_backbone(self.down[level]).update(field, tiling, stage)
         if level == len(self.shrink):
             return field
-        coarse = self._update_level(level + 1, self._shrink(level, field, tiling, place), tiling, stage)
-        field = self._add_coarse(level, field, coarse, tiling, place)
-        return _as_backbone(self.up[level]).update(field, tiling, f"{place}, layer again")
+        coarse = self._update_level(level + 1, self._shrink(level, field, tiling, stage), tiling, stage)
+        field = self._add_coarse(level, field, coarse, tiling, stage)
+        return _as_backbone(self.up[level]).update(field, tiling, stage)
 
     def _shrink(self, level: int, field: Tensor, tiling: Tiling, stage: str) -> Tensor:
         H, W = field.shape[-2:]
@@ -71,7 +70,7 @@ class Hourglass(nn.Module):
             seen = gelu_of(normalise_pixels(part.of(field)))
             return self.shrink[level](F.pad(seen, missing) if any(missing) else seen)
 
-        return tiling.fill(-(-H // 2), -(-W // 2), f"{stage}, down", compute)
+        return tiling.fill(-(-H // 2), -(-W // 2), f"{stage} down", compute)
 
     def _add_coarse(self, level: int, field: Tensor, coarse: Tensor, tiling: Tiling, stage: str) -> Tensor:
         H, W = field.shape[-2:]
@@ -84,7 +83,7 @@ class Hourglass(nn.Module):
             )
             return tile.of(field) + Tile(tile.y - 2 * y, tile.x - 2 * x, tile.height, tile.width).of(wide)
 
-        return tiling.fill(H, W, f"{stage}, up", compute, onto=field)
+        return tiling.fill(H, W, f"{stage} up", compute, onto=field)
 
 
 Backbone = FlatBackbone | Hourglass
