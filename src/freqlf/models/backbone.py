@@ -53,12 +53,13 @@ class Hourglass(nn.Module):
         return tiling.fill(H, W, f"{stage} end", lambda tile: normalise_pixels(tile.of(field)), onto=field)
 
     def _update_level(self, level: int, field: Tensor, tiling: Tiling, stage: str) -> Tensor:
-        field = _as_backbone(self.down[level]).update(field, tiling, stage)
+        place = f"{stage} 1/{2**level}"
+        field = _as_backbone(self.down[level]).update(field, tiling, place)
         if level == len(self.shrink):
             return field
-        coarse = self._update_level(level + 1, self._shrink(level, field, tiling, stage), tiling, stage)
-        field = self._add_coarse(level, field, coarse, tiling, stage)
-        return _as_backbone(self.up[level]).update(field, tiling, stage)
+        coarse = self._update_level(level + 1, self._shrink(level, field, tiling, place), tiling, stage)
+        field = self._add_coarse(level, field, coarse, tiling, place)
+        return _as_backbone(self.up[level]).update(field, tiling, f"{place} again")
 
     def _shrink(self, level: int, field: Tensor, tiling: Tiling, stage: str) -> Tensor:
         H, W = field.shape[-2:]

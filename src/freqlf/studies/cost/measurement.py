@@ -155,7 +155,7 @@ def time_stages(estimator: Estimator, light_field: LightField, tile_px: int | No
 
     def count(stage: str, done: int, total: int) -> None:
         nonlocal last
-        now, name = time.perf_counter(), re.sub(r"layer (\d+|down|up|end)", "layers", stage)
+        now, name = time.perf_counter(), re.sub(r"layer [^,]+", "layers", stage)
         seconds[name] = seconds.get(name, 0.0) + now - last
         last = now
 
