@@ -7,7 +7,7 @@ import torch
 
 from freqlf.cli.main import main
 from freqlf.errors import FreqLFError
-from freqlf.inference.estimate import parse_bytes
+from freqlf.inference.estimate import DEFAULT_MODEL, FAST_MODEL, estimate, parse_bytes
 from freqlf.io.pfm import read_pfm
 from freqlf.models.build import build_model
 from freqlf.models.config import AlignedConfig, PassConfig
@@ -31,6 +31,17 @@ def test_estimates_a_scene_without_weights(make_scene, tmp_path: Path, capsys: p
     assert record["format"] == "hci"
     assert record["shear_px"] == 0
     assert {"depth.pfm", "pointcloud.ply", "disparity-preview.png"} <= {path.name for path in out.iterdir()}
+
+
+def test_fast_is_the_same_from_python(make_scene, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scene, out = make_scene(), tmp_path / "result"
+    assert main(["estimate", str(scene), "--out", str(out), "--fast"]) == 0
+    found = estimate(scene, fast=True)
+    assert json.loads((out / "estimate.json").read_text())["model"] == found.model == FAST_MODEL != DEFAULT_MODEL
+    np.testing.assert_array_equal(read_pfm(out / "disparity.pfm"), found.disparity_px)
+    capsys.readouterr()
+    assert main(["estimate", str(scene), "--out", str(tmp_path / "other"), "--fast", "--model", "slope"]) == 2
+    assert "both choose weights" in error_line(capsys)
 
 
 def test_shear_is_undone(make_scene, tmp_path: Path) -> None:
