@@ -34,6 +34,7 @@ from freqlf.models.pointwise import mix_and_activate
 from freqlf.models.scale import gelu, gelu_of, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.streaming import read_field
+from freqlf.models.surroundings import count_surroundings_channels, describe_surroundings
 from freqlf.models.sweep import SecondOpinion, SweepOptions, sweep_surfaces
 from freqlf.models.tiles import WHOLE, Tile, Tiling
 from freqlf.models.views import read_half_lines
@@ -45,21 +46,49 @@ _EVIDENCE_COPIES = 3
 
 
 class EvidenceCounts(NamedTuple):
-    """Channels of evidence: `context` ones, and `per_half_line` for each of the half-lines."""
+    """Channels of evidence: `context` ones, `per_half_line` for each of the half-lines, and those of surroundings."""
 
     context: int
     half_lines: int
     per_half_line: int
+    surroundings: int = 0
 
 
-def count_evidence(lines: int, windows_px: Sequence[int], relative_px: Sequence[float], swept: int) -> EvidenceCounts:
+def count_evidence(
+    lines: int, windows_px: Sequence[int], relative_px: Sequence[float], swept: int, spacings_px: Sequence[int] = ()
+) -> EvidenceCounts:
     """The inputs of a `HalfLineEncoder`; each line has two half-lines. `swept` as in `RefinementPass`."""
     hypotheses, has_contrast = count_hypotheses(windows_px) + swept, swept > 0
     return EvidenceCounts(
         count_context_channels(hypotheses, has_contrast=has_contrast),
         2 * lines,
         count_half_line_channels(hypotheses, relative_px, has_contrast=has_contrast),
+        count_surroundings_channels(hypotheses, spacings_px, is_swept=swept > 0) if spacings_px else 0,
     )
+
+
+class Surfaces(NamedTuple):
+    """What a pass leaves to the next one, (B, 1, H, W) each.
+
+    The surface it believes in most, the mean of the others and, if the next one asks, how uncertain it is.
+    """
+
+    estimate_px: Tensor
+    alternative_px: Tensor
+    deviation_px: Tensor | None = None
+
+
+class Proposal(NamedTuple):
+    """What a pass decides on.
+
+    hypotheses_px: (B, N, H, W), the estimate first.
+    surroundings: (B, channels, H, W), see `describe_surroundings`, in passes that look there.
+    normalised: the views by their contrast, in passes that know of a sweep.
+    """
+
+    hypotheses_px: Tensor
+    surroundings: Tensor | None = None
+    normalised: HalfLines | None = None
 
 
 class HalfLineEncoder(nn.Module):
@@ -83,12 +112,12 @@ class HalfLineEncoder(nn.Module):
         shared_channels: int = 0,
     ) -> None:
         super().__init__()
-        self.evidence_channels = counts.context + counts.half_lines * counts.per_half_line
+        self.evidence_channels = counts.context + counts.half_lines * counts.per_half_line + counts.surroundings
         self.share: nn.Conv2d | None = None
         if shared_channels:
             self.share = nn.Conv2d(counts.per_half_line, shared_channels, 1)
             scale_weights(self.share, gain=2.0, after_gelu=False)
-        inputs = counts.context + counts.half_lines * (shared_channels or counts.per_half_line)
+        inputs = counts.context + counts.half_lines * (shared_channels or counts.per_half_line) + counts.surroundings
         self.read = nn.Conv2d(inputs, stem_channels, 1)
         self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
         # Evidence has about half of unit scale, shared features have all of it; the reweighting starts at one half.
@@ -99,14 +128,14 @@ class HalfLineEncoder(nn.Module):
     def forward(
         self,
         half_lines: HalfLines,
-        hypotheses_px: Tensor,
+        proposal: Proposal,
         relative_px: Sequence[float] = (),
-        normalised: HalfLines | None = None,
         *,
         tiling: Tiling = WHOLE,
         stage: str = "evidence",
     ) -> Tensor:
-        """Features (B, channels, H, W) of the evidence for the hypotheses (B, N, H, W), see `gather_evidence`."""
+        """Features (B, channels, H, W) of the evidence for the hypotheses, see `gather_evidence`."""
+        hypotheses_px, surroundings, normalised = proposal
         H, W = hypotheses_px.shape[-2:]
 
         def encode(tile: Tile) -> Tensor:
@@ -117,7 +146,10 @@ class HalfLineEncoder(nn.Module):
             contrast = None if normalised is None else normalised.window(*place)
             window = half_lines.window(*place)
             context, measured = self.gather(window, outer.of(hypotheses_px), relative_px, contrast)
-            stem = mix_and_activate(self.read, (context, self.measure(measured)))
+            inputs = [context, self.measure(measured)]
+            if surroundings is not None:
+                inputs.append(outer.of(surroundings))
+            stem = mix_and_activate(self.read, inputs)
             # The margin of the evidence is cut off here, where the channels are fewest.
             stem = seen.inside(outer).of(stem).contiguous(memory_format=torch.channels_last)
             return tile.inside(seen).of(convolve(stem, self.look.weight, self.look.bias))
@@ -142,6 +174,7 @@ class RefinementPass(nn.Module):
 
     windows_px, relative_px: see `PassConfig`.
     swept: surfaces of a plane sweep that are hypotheses too; 0 for a pass that knows of no sweep.
+    spacings_px: see `PassConfig`.
     """
 
     def __init__(
@@ -153,55 +186,43 @@ class RefinementPass(nn.Module):
         windows_px: Sequence[int],
         relative_px: Sequence[float],
         swept: int = 0,
+        spacings_px: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.layers = layers
         self.decoder = decoder
         self.windows_px, self.relative_px, self.swept = tuple(windows_px), tuple(relative_px), swept
+        self.spacings_px = tuple(spacings_px)
 
-    def propose(self, estimate_px: Tensor, alternative_px: Tensor, opinion: SecondOpinion | None) -> Tensor:
-        """Hypotheses (B, N, H, W): the estimate (B, 1, H, W), surfaces around it, the alternative, those of a sweep."""
-        hypotheses_px = surround(estimate_px, alternative_px, self.windows_px)
-        if not self.swept:
-            return hypotheses_px
-        assert opinion is not None  # models with such passes have a sweep
-        return torch.cat((hypotheses_px, opinion.surfaces_px), dim=1)
+    def propose(self, believed: Surfaces, opinion: SecondOpinion | None, centre: Tensor) -> Proposal:
+        """Hypotheses: the estimate, surfaces around it, the alternative, those of a sweep."""
+        hypotheses_px = surround(believed.estimate_px, believed.alternative_px, self.windows_px)
+        swept = opinion if self.swept else None
+        if swept is not None:
+            hypotheses_px = torch.cat((hypotheses_px, swept.surfaces_px), dim=1)
+        surroundings = None
+        if self.spacings_px:
+            assert believed.deviation_px is not None  # the pass before this one was asked for it
+            surroundings = describe_surroundings(hypotheses_px, believed.deviation_px, swept, centre, self.spacings_px)
+        return Proposal(hypotheses_px, surroundings, None if swept is None else swept.normalised)
 
-    def forward(
-        self, half_lines: HalfLines, hypotheses_px: Tensor, opinion: SecondOpinion | None, queries: Tensor | None = None
-    ) -> Mixture:
+    def forward(self, half_lines: HalfLines, proposal: Proposal, queries: Tensor | None = None) -> Mixture:
         """The mixture of every pixel, or at `queries`."""
-        field = self.encode(half_lines, hypotheses_px, opinion)
-        return self.decoder(gelu_of(field), queries, anchors=self._choose_anchors(hypotheses_px))
+        field = self.encode(half_lines, proposal)
+        return self.decoder(gelu_of(field), queries, anchors=self._choose_anchors(proposal.hypotheses_px))
 
     def stream(
-        self,
-        half_lines: HalfLines,
-        hypotheses_px: Tensor,
-        opinion: SecondOpinion | None,
-        read: Reader,
-        tiling: Tiling,
-        stage: str = "pass",
+        self, half_lines: HalfLines, proposal: Proposal, read: Reader, tiling: Tiling, stage: str = "pass"
     ) -> Tensor:
         """The maps that `read` takes from the same mixture."""
-        field = self.encode(half_lines, hypotheses_px, opinion, tiling, stage)
-        anchors_px = self._choose_anchors(hypotheses_px)
+        field = self.encode(half_lines, proposal, tiling, stage)
+        anchors_px = self._choose_anchors(proposal.hypotheses_px)
         return read_field(self.decoder, field, read, tiling, f"{stage}, mixture", anchors_px, gelu_of)
 
-    def encode(
-        self,
-        half_lines: HalfLines,
-        hypotheses_px: Tensor,
-        opinion: SecondOpinion | None,
-        tiling: Tiling = WHOLE,
-        stage: str = "pass",
-    ) -> Tensor:
+    def encode(self, half_lines: HalfLines, proposal: Proposal, tiling: Tiling = WHOLE, stage: str = "pass") -> Tensor:
         """The latent field (B, channels, H, W)."""
-        normalised = opinion.normalised if opinion is not None and self.swept else None
-        field = self.encoder(
-            half_lines, hypotheses_px, self.relative_px, normalised, tiling=tiling, stage=f"{stage}, evidence"
-        )
+        field = self.encoder(half_lines, proposal, self.relative_px, tiling=tiling, stage=f"{stage}, evidence")
         return self.layers.update(field, tiling, f"{stage}, layer")
 
     def _choose_anchors(self, hypotheses_px: Tensor) -> Tensor:
@@ -229,15 +250,15 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
         """The mixtures of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
-        estimate_px, alternative_px = estimate_slope(half_lines.of_lines(self.slope_lines), self.slope)
-        opinion = None if self.sweep is None else sweep_surfaces(half_lines, estimate_px, self.sweep)
+        believed = Surfaces(*estimate_slope(half_lines.of_lines(self.slope_lines), self.slope))
+        opinion = None if self.sweep is None else sweep_surfaces(half_lines, believed.estimate_px, self.sweep)
         mixtures: list[Mixture] = []
         for number, refine in enumerate(self._passes, start=1):
-            hypotheses_px = refine.propose(estimate_px, alternative_px, opinion)
+            proposal = refine.propose(believed, opinion, half_lines.centre)
             asked = queries if number == len(self.passes) else None
-            mixtures.append(refine(half_lines, hypotheses_px, opinion, asked))
+            mixtures.append(refine(half_lines, proposal, asked))
             if number < len(self.passes):
-                estimate_px, alternative_px = split_surfaces(mixtures[-1])
+                believed = Surfaces(*self._read_surfaces(number)(mixtures[-1]).split(1, dim=1))
         return mixtures
 
     def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
@@ -248,22 +269,32 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
     def stream(self, views: HalfLines, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
         """What `read` takes from the last mixture; between the passes, two surfaces are all that is kept."""
         tiling.report("slope", 0, 1)
-        estimate_px, alternative_px = estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px)
+        believed = Surfaces(*estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px))
         tiling.report("slope", 1, 1)
         opinion = None
         if self.sweep is not None:
             tiling.report("plane sweep", 0, 1)
-            opinion = sweep_surfaces(views, estimate_px, self.sweep)
+            opinion = sweep_surfaces(views, believed.estimate_px, self.sweep)
             tiling.report("plane sweep", 1, 1)
-        maps = estimate_px
+        maps = believed.estimate_px
         for number, refine in enumerate(self._passes, start=1):
             is_last = number == len(self.passes)
-            hypotheses_px = refine.propose(estimate_px, alternative_px, opinion)
-            reader = read if is_last else _read_surfaces
-            maps = refine.stream(views, hypotheses_px, opinion, reader, tiling, f"pass {number}")
+            proposal = refine.propose(believed, opinion, views.centre)
+            reader = read if is_last else self._read_surfaces(number)
+            maps = refine.stream(views, proposal, reader, tiling, f"pass {number}")
             if not is_last:
-                estimate_px, alternative_px = maps.split(1, dim=1)
+                believed = Surfaces(*maps.split(1, dim=1))
         return maps
+
+    def _read_surfaces(self, number: int) -> Reader:
+        """What pass `number`, from 1, leaves to the next one, as maps (B, 2 or 3, H, W)."""
+        is_asked = bool(list(self._passes)[number].spacings_px)
+
+        def read(mixture: Mixture) -> Tensor:
+            surfaces = split_surfaces(mixture)
+            return torch.cat((*surfaces, measure_deviation(mixture)) if is_asked else surfaces, dim=1)
+
+        return read
 
     @property
     def _passes(self) -> Iterator[RefinementPass]:
@@ -292,8 +323,11 @@ def choose_slope_lines(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(line for line in lines if line in EPI_LINES) or tuple(lines)
 
 
-def _read_surfaces(mixture: Mixture) -> Tensor:
-    return torch.cat(split_surfaces(mixture), dim=1)
+@torch.no_grad()
+def measure_deviation(mixture: Mixture) -> Tensor:
+    """The root of a mixture's variance, (B, 1, H, W)."""
+    parts = (part.float() for part in (mixture.logits, mixture.means, mixture.deviations))
+    return Mixture(*parts).summarise().deviation.unsqueeze(1)
 
 
 @torch.no_grad()

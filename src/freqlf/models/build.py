@@ -81,7 +81,7 @@ def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
 def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:
     switches = config.switches
     swept = len(config.sweep.windows_px) if config.sweep is not None and one.swept else 0
-    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px, swept)
+    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px, swept, one.spacings_px)
     encoder = HalfLineEncoder(
         counts, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
     )
@@ -89,7 +89,15 @@ def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> Re
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
         decoder = _build_anchored_decoder(config, one, config.components + swept, is_first=is_first)
-    return RefinementPass(encoder, layers, decoder, windows_px=one.windows_px, relative_px=one.relative_px, swept=swept)
+    return RefinementPass(
+        encoder,
+        layers,
+        decoder,
+        windows_px=one.windows_px,
+        relative_px=one.relative_px,
+        swept=swept,
+        spacings_px=one.spacings_px,
+    )
 
 
 def _build_anchored_decoder(

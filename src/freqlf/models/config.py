@@ -177,6 +177,8 @@ class PassConfig:
             and, but for the coarsest, on the way up; the Fourier branch is at the coarsest level then.
         offset_px: unit of the means' offsets from their anchors, see `MixtureDecoder`.
         swept: whether the surfaces of the plane sweep are hypotheses too, and views by their contrast evidence.
+        spacings_px: distances of the samples of planes through the surroundings, see `describe_surroundings`; empty
+            for a pass that does not look at them. The first pass cannot: nothing says yet how sure an estimate is.
     """
 
     channels: int = 48
@@ -189,6 +191,7 @@ class PassConfig:
     coarse_channels: tuple[int, ...] = ()
     offset_px: float = 1.0
     swept: bool = False
+    spacings_px: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "modes", "stem_channels")
@@ -197,6 +200,8 @@ class PassConfig:
         _check_windows(self.windows_px)
         if not 0.001 <= self.offset_px <= 1000:
             raise FreqLFError(f"offset_px must be between 0.001 and 1000, not {self.offset_px}")
+        if any(not 1 <= spacing <= _MOST for spacing in self.spacings_px):
+            raise FreqLFError(f"spacings_px must be between 1 and {_MOST}, not {self.spacings_px}")
         if any(not 1 <= width <= _MOST for width in self.coarse_channels):
             raise FreqLFError(f"coarse_channels must be between 1 and {_MOST}, not {self.coarse_channels}")
 
@@ -249,6 +254,8 @@ class AlignedConfig:
         _check_floor(self.deviation_floor_px)
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
+        if self.passes[0].spacings_px:
+            raise FreqLFError("the first pass has no surroundings to look at: its spacings_px must be empty")
         if (self.sweep is not None) != any(one.swept for one in self.passes):
             raise FreqLFError("a model has a sweep if and only if one of its passes is swept")
 
@@ -297,6 +304,7 @@ PRESETS: dict[str, ModelConfig] = {
                 coarse_channels=(96, 128),
                 offset_px=0.1,
                 swept=True,
+                spacings_px=(2, 6, 16),
             ),
         ),
         components=7,

@@ -11,11 +11,13 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 from freqlf.data.batches import Batch
 from freqlf.errors import FreqLFError
 from freqlf.models.base import DisparityModel
+from freqlf.models.decoder import MixtureDecoder
 from freqlf.models.mixture import Mixture
 from freqlf.models.paper import FieldModel
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.training import losses
 from freqlf.training.distributed import Processes
+from freqlf.training.muon import Muon
 from freqlf.training.recipe import Recipe
 
 
@@ -75,17 +77,20 @@ def freeze(model: nn.Module, parts: str) -> None:
 
 
 def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    """Adam or AdamW; learning rates are set anew before each step, times the `factor` of their group.
+    """Adam, AdamW or Muon; learning rates are set anew before each step, times the `factor` of their group.
 
     A step shows a Fourier weight one coefficient per sample where a convolution's weight sees every pixel, so its
     gradient is much noisier: it has a group, and a factor, of its own.
     """
-    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer]
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "muon": Muon}[recipe.optimizer]
     fourier = {id(part.weight) for part in model.modules() if isinstance(part, SpectralConv2d)}
+    layers = {id(part.weight) for part in model.modules() if isinstance(part, nn.Conv2d | nn.Linear)}
+    hidden = layers - _find_outputs(model) if recipe.optimizer == "muon" else set()
     learned = [weight for weight in model.parameters() if weight.requires_grad]
-    groups = [
-        {"params": [weight for weight in learned if id(weight) not in fourier], "factor": 1.0},
-        {"params": [weight for weight in learned if id(weight) in fourier], "factor": recipe.fourier_rate},
+    groups: list[dict[str, Any]] = [
+        {"params": [one for one in learned if id(one) not in fourier | hidden], "factor": 1.0},
+        {"params": [one for one in learned if id(one) in fourier], "factor": recipe.fourier_rate},
+        {"params": [one for one in learned if id(one) in hidden], "factor": 1.0, "orthogonal": True},
     ]
     return kind(
         [group for group in groups if group["params"]],
@@ -94,6 +99,11 @@ def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
         eps=recipe.epsilon,
         weight_decay=recipe.weight_decay,
     )
+
+
+def _find_outputs(model: nn.Module) -> set[int]:
+    """Weights whose outputs are the model's own: rows of a mixture's parameters are not alike enough to mix."""
+    return {id(part.mlp.output.weight) for part in model.modules() if isinstance(part, MixtureDecoder)}
 
 
 def learning_rate(recipe: Recipe, step: int, total_steps: int) -> float:

@@ -18,7 +18,9 @@ class Recipe:
     steps: int = setting(0, "optimizer steps in all; 0 takes epochs")
     batch_size: int = setting(1, "samples per step, over all processes together")
     seed: int = setting(0, "of the initial weights and of all samples")
-    optimizer: Literal["adam", "adamw"] = setting("adam", "Adam, or AdamW with decoupled weight decay")
+    optimizer: Literal["adam", "adamw", "muon"] = setting(
+        "adam", "Adam, AdamW with decoupled weight decay, or Muon for the weights of layers and AdamW for the rest"
+    )
     learning_rate: float = setting(1e-4, "at its highest")
     fourier_rate: float = setting(1.0, "the Fourier weights' share of the learning rate")
     beta1: float = setting(0.9, "Adam's memory of the gradient")
