@@ -33,7 +33,10 @@ TINY = AlignedConfig(
 
 SWEPT = replace(
     TINY,
-    passes=(TINY.passes[0], replace(TINY.passes[1], layers=1, modes=2, coarse_channels=(8, 12), swept=True)),
+    passes=(
+        TINY.passes[0],
+        replace(TINY.passes[1], layers=1, modes=2, coarse_channels=(8, 12), swept=True, spacings_px=(2, 6)),
+    ),
     sweep=SweepConfig(),
 )
 
@@ -108,11 +111,19 @@ def test_overfits_one_crop(plane_stacks, component: str | None) -> None:
     assert error < 1e-3
 
 
+def test_a_pass_may_look_around_without_a_sweep(plane_stacks) -> None:
+    model = build(replace(TINY, passes=(TINY.passes[0], replace(TINY.passes[1], spacings_px=(3,)))))
+    with torch.inference_mode():
+        assert (model(plane_stacks(0.5)).local_mean() - 0.5)[..., 8:-8, 8:-8].abs().median() < 0.1
+
+
 def test_a_sweep_belongs_to_passes_that_use_it() -> None:
     with pytest.raises(FreqLFError, match="if and only if one of its passes is swept"):
         replace(SWEPT, sweep=None)
     with pytest.raises(FreqLFError, match="if and only if"):
         replace(TINY, sweep=SweepConfig())
+    with pytest.raises(FreqLFError, match="first pass has no surroundings"):
+        replace(TINY, passes=(replace(TINY.passes[0], spacings_px=(2,)),))
     config = PRESETS["freqlf-plus-sweep"]
     assert config_from_dict(config_to_dict(config)) == config
     assert config.enumerates_disparities

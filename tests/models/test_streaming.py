@@ -41,7 +41,10 @@ SMALL = AlignedConfig(
 
 SWEPT = replace(
     SMALL,
-    passes=(SMALL.passes[0], replace(SMALL.passes[1], layers=1, modes=2, coarse_channels=(8, 12), swept=True)),
+    passes=(
+        SMALL.passes[0],
+        replace(SMALL.passes[1], layers=1, modes=2, coarse_channels=(8, 12), swept=True, spacings_px=(2, 6)),
+    ),
     sweep=SweepConfig(),
 )
 

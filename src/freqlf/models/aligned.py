@@ -113,6 +113,7 @@ class HalfLineEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.evidence_channels = counts.context + counts.half_lines * counts.per_half_line + counts.surroundings
+        self.surroundings_channels = counts.surroundings
         self.share: nn.Conv2d | None = None
         if shared_channels:
             self.share = nn.Conv2d(counts.per_half_line, shared_channels, 1)
@@ -304,15 +305,17 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         """One latent field, or the views at half resolution; in a tile, warped views and evidence.
 
         A sweep adds the views by their contrast and their grey image; coarser fields are a third of the finest at most.
+        What is said of the surroundings is held for the whole image.
         """
         encoders = [one.encoder for one in self._passes]
         view_bytes = 4 * 3 * views
         swept_bytes = 0 if self.sweep is None else view_bytes + view_bytes // 3
         channels = max(encoder.look.out_channels for encoder in encoders)
+        maps = MAPS + max(encoder.surroundings_channels for encoder in encoders)
         widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)
         return Footprint(
             view_bytes,
-            image_bytes=max(view_bytes // 4, 4 * channels * 4 // 3) + 4 * MAPS + swept_bytes,
+            image_bytes=max(view_bytes // 4, 4 * channels * 4 // 3) + 4 * maps + swept_bytes,
             tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest),
             margin_px=EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders),
         )
