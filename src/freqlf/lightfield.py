@@ -8,16 +8,14 @@ in front of the focus plane; `project_pixel` is its definition.
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from freqlf.errors import FreqLFError
-from freqlf.io.image import read_image, read_size, to_float_rgb
+from freqlf.io.views import StoredViews, View, ViewSource, find_scaled_size, scale_view, shift_view
 
-View = NDArray[np.float32]  # (H, W, 3) in [0, 1]
 Number = TypeVar("Number", float, NDArray[np.floating])
 
 # The lines of views through the centre: (rows, columns) from one view to the next.
@@ -39,22 +37,6 @@ def is_grid(rows: int, columns: int) -> bool:
 def project_pixel(y: Number, x: Number, disparity_px: Number, view_step: tuple[int, int]) -> tuple[Number, Number]:
     """Where a point that the central view sees at (y, x) is seen by the view `view_step` = (u - uc, v - vc) away."""
     return y - view_step[0] * disparity_px, x - view_step[1] * disparity_px
-
-
-class ViewSource(Protocol):
-    """Where a light field's views come from."""
-
-    def has(self, u: int, v: int) -> bool:
-        """Whether the view can be read."""
-
-    def name(self, u: int, v: int) -> str:
-        """What to call the view in an error message: its file, if it has one."""
-
-    def size(self, u: int, v: int) -> tuple[int, int]:
-        """The view's (height, width), without reading its pixels."""
-
-    def read(self, u: int, v: int) -> View:
-        """The view's pixels."""
 
 
 class LightField:
@@ -226,14 +208,14 @@ class LightField:
         """
         if not math.isfinite(k):
             raise FreqLFError(f"the shear must be a finite number of pixels per view step, not {k}")
-        return self._derive(lambda view, step: _shift(view, -k * step[0], -k * step[1]))
+        return self._derive(lambda view, step: shift_view(view, -k * step[0], -k * step[1]))
 
     def scaled(self, factor: float) -> "LightField":
         """Every view resized by `factor` (antialiased, rounded down to whole pixels); disparities scale along."""
         if not (math.isfinite(factor) and min(self.height, self.width) * factor >= 2):
             raise FreqLFError(f"cannot scale {self.width} x {self.height} views by {factor}: 2 x 2 pixels must remain")
-        size = _scaled_size(self.height, self.width, factor)
-        return self._derive(lambda view, step: _scale(view, factor), size=size)
+        size = find_scaled_size(self.height, self.width, factor)
+        return self._derive(lambda view, step: scale_view(view, factor), size=size)
 
     def transposed(self) -> "LightField":
         """Swap u with v and y with x: the horizontal stack becomes the vertical one. Disparities keep their sign."""
@@ -307,46 +289,6 @@ class LightField:
         return LightField.from_source(*(grid or (self.rows, self.columns)), source)
 
 
-class StoredViews:
-    """Views from files or arrays: a `ViewSource`. `name_view` says in errors where a missing view belongs."""
-
-    def __init__(
-        self,
-        views: Mapping[tuple[int, int], Path | NDArray[Any]],
-        name_view: Callable[[int, int], str] | None = None,
-    ) -> None:
-        self._stored = dict(views)
-        self._sizes: dict[tuple[int, int], tuple[int, int]] = {}
-        self._name_view = name_view
-
-    def has(self, u: int, v: int) -> bool:
-        """Whether the view can be read."""
-        return (u, v) in self._stored
-
-    def name(self, u: int, v: int) -> str:
-        """The view's file, or whatever `name_view` calls it."""
-        stored = self._stored.get((u, v))
-        if isinstance(stored, Path):
-            return str(stored)
-        return self._name_view(u, v) if self._name_view else f"view ({u}, {v})"
-
-    def read(self, u: int, v: int) -> View:
-        """The view's pixels."""
-        stored = self._stored[u, v]
-        return read_image(stored) if isinstance(stored, Path) else to_float_rgb(stored, name=self.name(u, v))
-
-    def size(self, u: int, v: int) -> tuple[int, int]:
-        """The view's (height, width), of a file by its header."""
-        stored = self._stored.get((u, v))
-        if stored is None:
-            raise FreqLFError(f"view ({u}, {v}) is missing: {self.name(u, v)} is not there")
-        if isinstance(stored, Path):
-            if (u, v) not in self._sizes:
-                self._sizes[u, v] = read_size(stored)
-            return self._sizes[u, v]
-        return stored.shape[0], stored.shape[1]
-
-
 class _DerivedViews:
     """Views computed from those of another light field."""
 
@@ -379,32 +321,3 @@ class _DerivedViews:
         centre_u, centre_v = self._parent.centre
         view = self._parent.view(parent_u, parent_v)
         return self._transform(view, (parent_u - centre_u, parent_v - centre_v))
-
-
-def _shift(view: View, down_px: float, right_px: float) -> View:
-    """Move the picture by a fraction of pixels; whole pixels are moved exactly."""
-    import scipy.ndimage  # as long to load as all else of a command that finds its input missing
-
-    order = 0 if float(down_px).is_integer() and float(right_px).is_integer() else 3
-    shifted = np.empty(view.shape, np.float32)
-    for c in range(3):
-        scipy.ndimage.shift(view[..., c], (down_px, right_px), output=shifted[..., c], order=order, mode="nearest")
-    return np.clip(shifted, 0, 1, out=shifted)  # splines overshoot at edges
-
-
-def _scaled_size(height: int, width: int, factor: float) -> tuple[int, int]:
-    return int(height * factor + 1e-9), int(width * factor + 1e-9)
-
-
-def _scale(view: View, factor: float) -> View:
-    """Resize by exactly `factor` in both directions, though the result's size is rounded down."""
-    height, width = _scaled_size(view.shape[0], view.shape[1], factor)
-    # The part of the picture that the rounded size covers; without it the two axes would scale differently.
-    box = (0, 0, min(width / factor, view.shape[1]), min(height / factor, view.shape[0]))
-    channels = [
-        np.asarray(
-            Image.fromarray(np.ascontiguousarray(view[..., c])).resize((width, height), Image.Resampling.BICUBIC, box)
-        )
-        for c in range(3)
-    ]
-    return np.clip(np.stack(channels, axis=2), 0, 1)

@@ -14,7 +14,8 @@ from freqlf.data.hci import Scene, write_scene
 from freqlf.evaluation.metrics import score_map
 from freqlf.io.files import replacing_directory, write_json, write_text
 from freqlf.io.schema import Seed
-from freqlf.lightfield import LINES, LightField, View
+from freqlf.io.views import View
+from freqlf.lightfield import LINES, LightField
 from freqlf.outputs.viewer.estimates import PAGE
 from freqlf.provenance import describe_run
 

@@ -24,7 +24,7 @@ from freqlf.evaluation.uncertainty import (
     sparsify,
     standardize,
 )
-from freqlf.lightfield import View
+from freqlf.io.views import View
 from freqlf.weights.calibration import Calibration, Values, calibration_error
 
 Result = TypeVar("Result")

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.ndimage
 from numpy.typing import NDArray
 
-from freqlf.lightfield import View
+from freqlf.io.views import View
 
 BOUNDARY_SHARE = 0.10
 TEXTURELESS_SHARE = 0.15

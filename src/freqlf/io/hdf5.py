@@ -19,7 +19,7 @@ from freqlf.io.image import to_float_rgb
 from freqlf.io.intake import decoding, require_file, require_inflation
 from freqlf.io.parameters import Parameters
 from freqlf.io.viewgrid import InputOptions, Promise, ViewGrid, admit, check_shape
-from freqlf.lightfield import View
+from freqlf.io.views import View
 
 _OLD_ATTRIBUTES = ("dH", "focalLength", "shift")
 

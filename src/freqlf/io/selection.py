@@ -9,7 +9,8 @@ import numpy as np
 
 from freqlf.errors import FreqLFError
 from freqlf.io.viewgrid import InputOptions, ViewGrid
-from freqlf.lightfield import LightField, View, ViewSource
+from freqlf.io.views import View, ViewSource
+from freqlf.lightfield import LightField
 
 Brightness = Callable[[int, int], float]  # of view (u, v); negative if there is no such view
 

@@ -15,7 +15,8 @@ from freqlf.errors import FreqLFError
 from freqlf.io.image import MOST_PIXELS, read_size, to_float_rgb
 from freqlf.io.parameters import Parameters
 from freqlf.io.schema import Range, check_fields
-from freqlf.lightfield import GRID_RULE, LightField, StoredViews, View, ViewSource, is_grid
+from freqlf.io.views import StoredViews, View, ViewSource
+from freqlf.lightfield import GRID_RULE, LightField, is_grid
 
 IMAGE_SUFFIXES = (".png", ".webp", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp", ".ppm", ".pgm")
 

@@ -23,7 +23,7 @@ from freqlf.io.image import write_image
 from freqlf.io.pfm import write_pfm
 from freqlf.io.ply import write_ply
 from freqlf.io.png16 import write_png16
-from freqlf.lightfield import View
+from freqlf.io.views import View
 from freqlf.outputs.canvas import save_figure
 from freqlf.outputs.estimate import INTERVAL, Estimate
 from freqlf.outputs.pointcloud import PointCloud, PointFilter, find_span_px

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
 from freqlf.io.parameters import Parameters
-from freqlf.lightfield import View
+from freqlf.io.views import View
 
 _OUTLIERS_PERCENT = 1.0  # of the pixels, at either end, say nothing about the scene's range
 _LEAST_SPAN_PX = 1.0  # even of a flat scene

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.lightfield import LightField, View
+from freqlf.io.views import View
+from freqlf.lightfield import LightField
 
 Map = NDArray[np.float64]  # (H, W)
 

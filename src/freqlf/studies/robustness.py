@@ -18,7 +18,8 @@ from freqlf.errors import FreqLFError
 from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, Scores, mean_scores, score_map
 from freqlf.evaluation.tables import Table, format_number
 from freqlf.inference.estimate import Estimator
-from freqlf.lightfield import LINES, LightField, View
+from freqlf.io.views import View
+from freqlf.lightfield import LINES, LightField
 from freqlf.studies.headings import METRICS
 
 ChangeView = Callable[[View, np.random.Generator], NDArray[np.floating]]

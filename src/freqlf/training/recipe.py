@@ -101,25 +101,30 @@ def settings() -> dict[str, Any]:
 
 _SMALL_CROPS = Cropping(full_share=0.0, large_share=0.0, smallest_crop_px=64)
 
+# What learns fast from few pixels.
+_FAST = Recipe(
+    steps=12_000,
+    optimizer="adamw",
+    fourier_rate=0.1,
+    beta2=0.98,
+    weight_decay=1e-4,
+    warmup_steps=100,
+    schedule="cosine",
+    clip_norm=1.0,
+    ema_decay=0.998,
+    loss_border_px=6,
+)
+
 RECIPES: dict[str, Recipe] = {
     # As published: plain Adam, one light field a step, crops of many sizes, nothing else.
     "paper": Recipe(),
     # The published ablations: the same with small crops only.
     "ablation": Recipe(cropping=_SMALL_CROPS),
-    # Learns much faster from few pixels, for the compact presets on a CPU. They are equivariant to shear.
-    "cpu": Recipe(
-        steps=12_000,
+    # For the compact presets on a CPU. They are equivariant to shear.
+    "cpu": replace(
+        _FAST,
         batch_size=2,
-        optimizer="adamw",
         learning_rate=2e-3,
-        fourier_rate=0.1,
-        beta2=0.98,
-        weight_decay=1e-4,
-        warmup_steps=100,
-        schedule="cosine",
-        clip_norm=1.0,
-        ema_decay=0.998,
-        loss_border_px=6,
         cropping=Cropping(crop_size_px=128, valid_share=0.6, edge_bias=0.5),
         augmentation=Augmentation(
             flips=True, swap_colours=True, gamma=0.4, gain_low=0.6, gain_high=1.1, noise=0.03, noise_probability=0.6
@@ -127,22 +132,13 @@ RECIPES: dict[str, Recipe] = {
     ),
     # For the paper's models, which read raw stacks of views and otherwise predict a constant for a long time: textured
     # reliefs of small disparity first, then crops of scenes. Its last stage is the paper's recipe, see docs/paper.md.
-    "curriculum": Recipe(
-        steps=12_000,
+    "curriculum": replace(
+        _FAST,
         batch_size=8,
-        optimizer="adamw",
         learning_rate=1e-3,
-        fourier_rate=0.1,
-        beta2=0.98,
-        weight_decay=1e-4,
-        warmup_steps=100,
-        schedule="cosine",
-        clip_norm=1.0,
-        ema_decay=0.998,
         truth_deviation_px=0.1,
         l1_weight=1.0,
         encoder_loss=True,
-        loss_border_px=6,
         cropping=Cropping(crop_size_px=48, valid_share=0.6),
         augmentation=Augmentation(flips=True, swap_colours=True),
         reliefs=Reliefs(relief_steps=3_000, relief_share=0.25),

@@ -6,7 +6,8 @@ from matplotlib.figure import Figure
 from matplotlib.patheffects import Normal, Stroke
 from numpy.typing import NDArray
 
-from freqlf.lightfield import LightField, View, project_pixel
+from freqlf.io.views import View
+from freqlf.lightfield import LightField, project_pixel
 from freqlf.outputs.canvas import DISPARITY_COLOURS, HIDDEN, label
 
 

@@ -9,7 +9,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from freqlf.lightfield import View
+from freqlf.io.views import View
 from freqlf.outputs.canvas import (
     COLUMN_INCHES,
     DISPARITY_COLOURS,

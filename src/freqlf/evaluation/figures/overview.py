@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from freqlf.lightfield import View
+from freqlf.io.views import View
 from freqlf.outputs.canvas import DISPARITY_COLOURS, ERROR_COLOURS, hide_ticks, new_grid
 from freqlf.outputs.pointcloud import PointCloud
 
