@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Trains and calibrates the weights `freqlf-plus-sweep`. ROOT is the folder of the HCI benchmark, RUN a folder for what it leaves.
-# The packaged ones were made from a first stage that was interrupted after 999 of its 2900 steps (its last.pt).
+# The packaged ones were made from a first stage that was interrupted after 999 of its 2900 steps (its last.pt). All stages but the last were
+# run before the preset looked at planes through the surroundings; the last begins without knowing what to do with them.
 set -euo pipefail
 ROOT=$1
 RUN=$2
@@ -15,7 +16,15 @@ freqlf train --preset freqlf-plus-sweep --recipe cpu --weights freqlf-plus-small
   && freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/second/last.pt --frozen passes.0 --early-weight 0 --seed 2 \
   --steps 820 --learning-rate 0.0005 --warmup-steps 20 --batch-size 3 --crop-size-px 128 --loss-border-px 8 --precision bf16 \
   --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.05 --noise-probability 0.25 --scale 1.35 \
-  --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"
+  --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"/third \
+  && freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/third/last.pt --frozen passes.0 --early-weight 0 --seed 3 \
+  --optimizer muon --steps 240 --learning-rate 0.0008 --warmup-steps 15 --batch-size 3 --crop-size-px 128 --loss-border-px 8 \
+  --precision bf16 --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.05 --noise-probability 0.25 \
+  --scale 1.35 --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"/fourth \
+  && torchrun --nproc-per-node 2 -m freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/fourth/last.pt \
+  --frozen passes.0 --early-weight 0 --seed 9 --optimizer muon --steps 4600 --learning-rate 0.001 --warmup-steps 30 --batch-size 6 \
+  --crop-size-px 128 --loss-border-px 8 --precision bf16 --truth-deviation-px 0.03 --l1-weight 3 --l1-power 3 --edge-bias 0.3 \
+  --noise 0.06 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"
 freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
 freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"
 freqlf pack "$RUN/last.pt" --calibration "$RUN/calibration.json" --out "freqlf-plus-sweep.safetensors"
