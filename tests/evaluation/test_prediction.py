@@ -25,7 +25,7 @@ def test_maps_runtimes_and_memory_are_kept(make_scene, tmp_path: Path) -> None:
     assert results.peak_memory_mb("two") > 50
 
 
-@pytest.mark.parametrize("reading", ["mean", "tempered"])
+@pytest.mark.parametrize("reading", ["mean", "estimate"])
 def test_the_reading_decides_which_estimate_is_kept(make_scene, tmp_path: Path, reading: str) -> None:
     torch.manual_seed(0)
     estimator, scene = Estimator("tiny", build_model(CONFIG).eval()), Scene(make_scene())

@@ -112,3 +112,18 @@ def test_sharpening_goes_from_the_mean_to_the_mode():
     assert mixture.tempered_mean(3.0).item() == pytest.approx(0.1**3 / (0.9**3 + 0.1**3))
     assert mixture.tempered_mean(100.0).item() == pytest.approx(mixture.mode().item(), abs=1e-6)
     assert two_surfaces([0.5, 0.5], [0.0, 1.0], [0.1, 0.1]).tempered_mean().item() == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        ((0.4, 0.35, 0.25), (0.4 * 0.0 + 0.35 * 0.1) / 0.75),  # two components, one surface of three quarters
+        ((0.2, 0.2, 0.6), 0.2 * 0.1 + 0.6 * 2.0),  # no surface has two thirds
+        ((0.15, 0.15, 0.7), 2.0),
+    ],
+)
+def test_the_surface_mean_commits_to_a_majority(weights: tuple[float, ...], expected: float) -> None:
+    parts = (torch.tensor(weights).log(), torch.tensor([0.0, 0.1, 2.0]), torch.full((3,), 0.05))
+    mixture = Mixture(*(part.view(1, 3, 1) for part in parts))
+    assert mixture.surface_mean().item() == pytest.approx(expected)
+    assert mixture.summarise("surface").estimate.item() == pytest.approx(expected)

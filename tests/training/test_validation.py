@@ -34,8 +34,8 @@ def test_scores_are_those_of_all_point_estimates():
     assert model.training
     assert abs(found.scores["mean"]["slanted"].mse_100 - 100 * 0.1**2) < 1e-3  # a tenth of the weight is 1 px off
     assert found.scores["mean"]["slanted"].badpix_007 == 100
-    assert found.scores["local_mean"]["slanted"].mse_100 < 1e-9
-    assert found.mean("local_mean")["badpix_007"] == 0
+    assert found.scores["surface_mean"]["slanted"].mse_100 < 1e-9
+    assert found.mean("surface_mean")["badpix_007"] == 0
     stray = 0.1**3 / (0.9**3 + 0.1**3)
     assert abs(found.scores["tempered_mean"]["slanted"].mse_100 - 100 * stray**2) < 1e-6
     assert found.summary()["mean"]["all"]["mse_100"] == found.mean()["mse_100"]
@@ -46,7 +46,7 @@ def test_invalid_pixels_do_not_count():
     scene.valid[20, 20] = False
     disparity_px = scene.disparity_px.clone()
     disparity_px[20, 20] = 100
-    assert validate(Oracle(disparity_px), [scene], ALONE).scores["local_mean"]["slanted"].mse_100 < 1e-9
+    assert validate(Oracle(disparity_px), [scene], ALONE).scores["surface_mean"]["slanted"].mse_100 < 1e-9
 
 
 def test_a_real_model_on_several_scenes(tmp_path):

@@ -41,7 +41,7 @@ def run(
     out: Path,
     model: str | None = None,
     from_: Annotated[Path | None, tyro.conf.arg(name="from")] = None,
-    reading: Literal["tempered", "mean"] = "tempered",
+    reading: Literal["estimate", "mean"] = "estimate",
     memory: str | None = None,
     split: str = "training",
     compare: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
@@ -62,7 +62,8 @@ def run(
         model: Packaged weights, a .safetensors or .pt file, or "slope": the model to run.
         from_: Instead of a model, a folder with a method's maps: disp_maps/<scene>.pfm or <scene>.pfm, and, where
             known, variance_maps/<scene>.pfm and runtimes/<scene>.txt.
-        reading: The disparity that is read off a model's mixture: its tempered mean, or the mean, as in the paper.
+        reading: The disparity that is read off a model's mixture: the estimate that users get, or the mean, as in the
+            paper.
         memory: What the program may hold at most, such as 2GB; half of what is free by default.
         split: Scenes: training, stratified, additional, all (that have ground truth), or names separated by commas.
         compare: NAME=DIR: another method's maps, to be put beside these; can be given many times.

@@ -9,8 +9,8 @@ from freqlf.evaluation.results import write_result
 from freqlf.inference.estimate import Estimator
 from freqlf.inference.memory import peak_memory_mb
 
-# Which disparity is read off a mixture: the tempered mean that users get, or the mean that the paper scores.
-Reading = Literal["tempered", "mean"]
+# Which disparity is read off a mixture: the estimate that users get, or the mean that the paper scores.
+Reading = Literal["estimate", "mean"]
 
 
 def predict_scenes(estimator: Estimator, scenes: Iterable[Scene], directory: Path, reading: Reading) -> None:
@@ -23,7 +23,7 @@ def predict_scenes(estimator: Estimator, scenes: Iterable[Scene], directory: Pat
         write_result(
             directory,
             scene.name,
-            estimate.disparity_px if reading == "tempered" else estimate.mean_px,
+            estimate.disparity_px if reading == "estimate" else estimate.mean_px,
             variance_px2=None if estimate.deviation_px is None else estimate.deviation_px**2,
             runtime_s=estimate.seconds,
             peak_memory_mb=peak_memory_mb(),

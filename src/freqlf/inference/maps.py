@@ -22,12 +22,13 @@ class MapReader:
     def __init__(self, model: DisparityModel[object], calibration: Calibration | None = None) -> None:
         self.names = MAPS if model.is_probabilistic else MAPS[:1]
         self.calibration = calibration
+        self.reading = model.reading
 
     def __call__(self, mixture: Mixture) -> Tensor:
         """The maps of the mixture's pixels."""
         if len(self.names) == 1:
             return mixture.tempered_mean().unsqueeze(1)
-        disparity_px, mean_px, deviation_px = mixture.summarise()
+        disparity_px, mean_px, deviation_px = mixture.summarise(self.reading)
         if self.calibration is None:
             tail = (1 - INTERVAL) / 2
             bounds = mixture.quantile(tail), mixture.quantile(1 - tail)

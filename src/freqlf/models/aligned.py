@@ -29,7 +29,7 @@ from freqlf.models.evidence import (
 )
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
 from freqlf.models.halflines import HalfLines
-from freqlf.models.mixture import Mixture
+from freqlf.models.mixture import Mixture, Reading
 from freqlf.models.pointwise import mix_and_activate
 from freqlf.models.scale import gelu, gelu_of, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
@@ -240,9 +240,11 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         passes: Sequence[RefinementPass],
         slope: SlopeOptions,
         sweep: SweepOptions | None = None,
+        reading: Reading = "tempered",
     ) -> None:
         super().__init__()
         self.lines = tuple(lines)
+        self.reading = reading
         self.passes = nn.ModuleList(passes)
         self.slope, self.sweep = slope, sweep
         self.slope_lines = choose_slope_lines(self.lines)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from freqlf.lightfield import LightField
 from freqlf.models.footprint import Footprint
-from freqlf.models.mixture import Mixture
+from freqlf.models.mixture import Mixture, Reading
 from freqlf.models.tiles import WHOLE, Tiling
 
 Views = TypeVar("Views")  # the views of a light field, packed as a model likes them
@@ -24,11 +24,13 @@ class DisparityModel(nn.Module, ABC, Generic[Views]):
         lines: the lines of views that it needs, keys of `freqlf.lightfield.LINES`.
         is_probabilistic: whether its mixtures say how sure it is; else their means are all it knows.
         is_traceable: whether its operations are the same for all light fields of a size, so that a graph can hold them.
+        reading: which disparity of its mixtures is the estimate.
     """
 
     lines: tuple[str, ...]
     is_probabilistic = True
     is_traceable = True
+    reading: Reading = "tempered"
 
     def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:
         """The mixture of the last pass at every pixel, or at `queries` (B, N, 2) = (x, y) in [-1, 1].

@@ -75,7 +75,7 @@ def _build_paper_backbone(config: PaperConfig) -> tuple[list[HybridLayer], Decod
 def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
     sweep = None if config.sweep is None else SweepOptions(**asdict(config.sweep))
     passes = [_build_pass(config, one, is_first=number == 0) for number, one in enumerate(config.passes)]
-    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep)
+    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep, config.reading)
 
 
 def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:

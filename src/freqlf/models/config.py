@@ -233,6 +233,7 @@ class AlignedConfig:
         passes: each refines the estimate of the one before.
         components: K of the mixtures; that of a swept pass has one more for each surface of the sweep.
         sweep: a plane sweep, for passes that are `swept`.
+        reading: which disparity of its mixtures is the estimate, see `Mixture`.
         band: as in `PaperConfig`, where it is isotropic; the packaged weights are of the literal one.
         deviation_floor_px, field, reference_px, switches: as in `PaperConfig`.
     """
@@ -241,6 +242,7 @@ class AlignedConfig:
     passes: tuple[PassConfig, ...] = (PassConfig(),)
     components: int = 5
     sweep: SweepConfig | None = None
+    reading: Literal["tempered", "surface"] = "tempered"
     band: Band = "literal"
     deviation_floor_px: float = 0.01
     field: Literal["index", "frequency"] = "frequency"
@@ -309,6 +311,7 @@ PRESETS: dict[str, ModelConfig] = {
         ),
         components=7,
         sweep=SweepConfig(),
+        reading="surface",
         reference_px=160,
     ),
 }

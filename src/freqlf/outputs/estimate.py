@@ -39,7 +39,7 @@ class Estimate:
     """What is known about the central view's disparity, maps (H, W) in pixels per view step, positive is nearer.
 
     Attributes:
-        disparity_px: the tempered mean of the mixture: commits to a surface, keeps sub-pixel precision.
+        disparity_px: the model's reading of its mixture: commits to a surface, keeps sub-pixel precision.
         mean_px: the mixture's mean, the paper's estimate; it hedges where two surfaces compete.
         deviation_px: the mixture's standard deviation; None if the model knows none.
         lower_px, upper_px: bounds of an interval that holds the true disparity with a chance of 90 %; None likewise.

@@ -16,7 +16,7 @@ from freqlf.models.mixture import Mixture
 from freqlf.training.distributed import Processes
 
 # Ways to read one disparity off a mixture.
-ESTIMATES = {"mean": Mixture.mean, "local_mean": Mixture.local_mean, "tempered_mean": Mixture.tempered_mean}
+ESTIMATES = {"mean": Mixture.mean, "tempered_mean": Mixture.tempered_mean, "surface_mean": Mixture.surface_mean}
 _LARGEST_SHOWN_ERROR_PX = 0.3
 
 

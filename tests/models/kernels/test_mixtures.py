@@ -17,9 +17,11 @@ def make_mixture(components: int, size: tuple[int, ...]) -> tuple[Mixture, Mixtu
 @pytest.mark.parametrize("size", [(1,), (11, 13), (40, 61)])
 def test_maps_are_those_of_the_tensor_code(components: int, size: tuple[int, ...]) -> None:
     mixture, exact = make_mixture(components, size)
-    for power in (1.0, 3.0, 20.0):
-        for found, expected in zip(mixture.summarise(power), exact.summarise(power), strict=True):
-            torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-5)
+    for found, expected in zip(mixture.summarise(), exact.summarise(), strict=True):
+        torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-5)
+    differences = (mixture.summarise("surface").estimate.double() - exact.summarise("surface").estimate).abs()
+    # Where a share is the majority but for rounding, either answer is right.
+    assert (differences < 1e-5).double().mean() > 0.998
     for found, expected in zip(mixture.split(), exact.split(), strict=True):
         torch.testing.assert_close(found.double(), expected, rtol=0, atol=1e-5)
 
@@ -46,6 +48,6 @@ def test_components_without_weight_do_no_harm() -> None:
 def test_what_is_no_number_stays_none() -> None:
     mixture, _ = make_mixture(3, (4, 5))
     mixture.logits[0, 1, 2, 3] = torch.nan
-    for one in mixture.summarise():
+    for one in (*mixture.summarise(), mixture.summarise("surface").estimate):
         assert one.isnan().sum() == one[0, 2, 3].isnan()
         assert one[0, 2, 3].isnan()

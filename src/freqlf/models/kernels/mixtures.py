@@ -20,9 +20,17 @@ _HALF_ROOT = _f32(math.sqrt(0.5))
 _PRECISION_PX = 5e-7  # of a quantile
 
 
-def summarise_mixture(logits: Tensor, means: Tensor, deviations: Tensor, power: float) -> Tensor:
-    """Tempered mean, mean and deviation (B, 3, ...) of mixtures (B, K, ...), see `Mixture`."""
-    return _run(_summarise, 3, (logits, means, deviations), _f32(power))
+def summarise_mixture(
+    logits: Tensor, means: Tensor, deviations: Tensor, power: float, surface: tuple[float, float] | None
+) -> Tensor:
+    """Estimate, mean and deviation (B, 3, ...) of mixtures (B, K, ...), see `Mixture`.
+
+    The estimate is the tempered mean or, given the reach of a surface in px and the share that makes it the estimate,
+    the surface mean.
+    """
+    reach_px, majority = surface or (-1.0, 0.0)
+    options = (_f32(power), _f32(reach_px), _f32(majority))
+    return _run(_summarise, 3, (logits, means, deviations), *options)
 
 
 def find_quantile(logits: Tensor, means: Tensor, deviations: Tensor, probability: float, level: float) -> Tensor:
@@ -103,25 +111,60 @@ def _average(weights: Array, values: Array, mean: Array) -> None:
 
 @njit(**LOOP)
 def _summarise(
-    logits: Array, means: Array, deviations: Array, power: float, result: Array, first_run: int, last_run: int
+    logits: Array,
+    means: Array,
+    deviations: Array,
+    power: float,
+    reach_px: float,
+    majority: float,
+    result: Array,
+    first_run: int,
+    last_run: int,
 ) -> None:
     K = means.shape[1]
     parts, weights = np.empty((3, K, _RUN), np.float32), np.empty((K, _RUN), np.float32)
-    summary = np.empty((3, _RUN), np.float32)
+    summary, surface = np.empty((3, _RUN), np.float32), np.empty((4, _RUN), np.float32)
     for run in range(first_run, last_run):
         _load(logits, run, parts[0])
         _load(means, run, parts[1])
         b, first, count = _load(deviations, run, parts[2])
-        _weigh(parts[0], power, weights)
-        _average(weights, parts[1], summary[0])
+        if reach_px < 0:
+            _weigh(parts[0], power, weights)
+            _average(weights, parts[1], summary[0])
         _weigh(parts[0], _f32(1), weights)
         _average(weights, parts[1], summary[1])
+        if reach_px >= 0:
+            _choose_surface(weights, parts[1], summary[1], reach_px, majority, surface, summary[0])
         for k in range(K):
             _square_spread(parts[1, k], summary[1], parts[2, k])
         _average(weights, parts[2], summary[2])
         summary[2] = np.sqrt(summary[2])
         for one in range(3):
             result[b, one, first : first + count] = summary[one, :count]
+
+
+@njit(**LOOP)
+def _choose_surface(
+    weights: Array, means: Array, mean: Array, reach_px: float, majority: float, surface: Array, estimate: Array
+) -> None:
+    """The mean of the surface of most weight where that is a majority, else the mean of all."""
+    share, moment, largest, chosen = surface
+    largest[:] = _f32(0)
+    for k in range(len(means)):
+        own = means[k]
+        share[:], moment[:] = _f32(0), _f32(0)
+        for other in range(len(means)):
+            weight, value = weights[other], means[other]
+            for x in range(_RUN):
+                near = weight[x] if abs(value[x] - own[x]) <= reach_px else _f32(0)
+                share[x] += near
+                moment[x] += near * value[x]
+        for x in range(_RUN):
+            is_larger = share[x] > largest[x]
+            largest[x] = share[x] if is_larger else largest[x]
+            chosen[x] = moment[x] if is_larger else chosen[x]
+    for x in range(_RUN):
+        estimate[x] = chosen[x] / largest[x] if largest[x] > majority else mean[x]
 
 
 @njit(**LOOP)
