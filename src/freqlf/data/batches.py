@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from freqlf.data import augment
+from freqlf.data.occluders import occlude
 from freqlf.data.reliefs import list_steps, render_relief
 from freqlf.data.samples import Sample
 from freqlf.data.sampling import Augmentation, Cropping, Reliefs
@@ -142,6 +143,10 @@ class BatchSource:
             sample = augment.vary_colours(scene.cut(y, x, *size), options, rng)
         else:
             sample = self._cut_resampled(scene, geometry, *size, rng)
+        # Random numbers of its own, so that samples without an occluder stay as they were.
+        occluding = Random(f"occluder {self.recipe.seed} {number}")
+        if occluding.random() < options.occluder_share:
+            sample = occlude(sample, occluding)
         if options.flips:
             sample = augment.flip_randomly(sample.transposed() if turned else sample, rng)
         sample = augment.add_noise(augment.vary_exposure(sample, options, rng), options, rng)

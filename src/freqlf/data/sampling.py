@@ -86,11 +86,12 @@ class Augmentation:
     misalignment_px: float = setting(0.0, "shift each view but the central one by up to this in x and y")
     blur_px: float = setting(0.0, "Gaussian blur with a deviation of U(0, blur_px)")
     geometry_probability: float = setting(1.0, "share of samples that get shear, scale, misalignment and blur")
+    occluder_share: float = setting(0.0, "share of samples behind bars, grids or blobs")
 
     def __post_init__(self) -> None:
         amounts = ("gamma", "gain_low", "gain_high", "exposure", "noise", "shear_px", "misalignment_px", "blur_px")
         check_range(self, 0, 1e6, *amounts)
-        check_range(self, 0, 1, "noise_probability", "geometry_probability")
+        check_range(self, 0, 1, "noise_probability", "geometry_probability", "occluder_share")
         check_range(self, 1, 4, "scale")
         if self.gain_low > self.gain_high:
             raise FreqLFError(f"gain_low {self.gain_low} must not be above gain_high {self.gain_high}")
