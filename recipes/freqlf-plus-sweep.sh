@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains and calibrates the weights `freqlf-plus-sweep`. ROOT is the folder of the HCI benchmark, RUN a folder for what it leaves.
-# The packaged ones were made from a first stage that was interrupted after 999 of its 2900 steps (its last.pt). All stages but the last were
-# run before the preset looked at planes through the surroundings; the last begins without knowing what to do with them.
+# The packaged ones were made from a first stage that was interrupted after 999 of its 2900 steps, and a fifth after 2524 of its 4600 (their
+# last.pt). The first four stages were run before the preset looked at planes through the surroundings.
 set -euo pipefail
 ROOT=$1
 RUN=$2
@@ -24,7 +24,12 @@ freqlf train --preset freqlf-plus-sweep --recipe cpu --weights freqlf-plus-small
   && torchrun --nproc-per-node 2 -m freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/fourth/last.pt \
   --frozen passes.0 --early-weight 0 --seed 9 --optimizer muon --steps 4600 --learning-rate 0.001 --warmup-steps 30 --batch-size 6 \
   --crop-size-px 128 --loss-border-px 8 --precision bf16 --truth-deviation-px 0.03 --l1-weight 3 --l1-power 3 --edge-bias 0.3 \
-  --noise 0.06 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"
+  --noise 0.06 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.15 --threads 1 --data "$ROOT" --out "$RUN"/fifth \
+  && torchrun --nproc-per-node 2 -m freqlf train --preset freqlf-plus-sweep --recipe cpu --weights "$RUN"/fifth/last.pt \
+  --frozen passes.0 --early-weight 0 --seed 10 --optimizer muon --steps 1980 --learning-rate 0.0007 --warmup-steps 30 --batch-size 6 \
+  --crop-size-px 128 --loss-border-px 8 --precision bf16 --truth-deviation-px 0.03 --l1-weight 3 --l1-power 3 --edge-bias 0.3 \
+  --noise 0.06 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.2 --occluder-share 0.25 --threads 1 --data "$ROOT" \
+  --out "$RUN"
 freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
 freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"
 freqlf pack "$RUN/last.pt" --calibration "$RUN/calibration.json" --out "freqlf-plus-sweep.safetensors"
