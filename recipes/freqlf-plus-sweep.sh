@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Trains and calibrates the weights `freqlf-plus-sweep`. ROOT is the folder of the HCI benchmark, RUN a folder for what it leaves.
 # The packaged ones were made from a first stage that was interrupted after 999 of its 2900 steps, and a fifth after 2524 of its 4600 (their
-# last.pt). The first four stages were run before the preset looked at planes through the surroundings.
+# last.pt); of the sixth the best checkpoint is taken, after 1488 steps. The first four stages were run before the preset looked at planes through the surroundings.
 set -euo pipefail
 ROOT=$1
 RUN=$2
@@ -30,6 +30,6 @@ freqlf train --preset freqlf-plus-sweep --recipe cpu --weights freqlf-plus-small
   --crop-size-px 128 --loss-border-px 8 --precision bf16 --truth-deviation-px 0.03 --l1-weight 3 --l1-power 3 --edge-bias 0.3 \
   --noise 0.06 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.2 --occluder-share 0.25 --threads 1 --data "$ROOT" \
   --out "$RUN"
-freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
+freqlf evaluate --model "$RUN/best.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
 freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"
-freqlf pack "$RUN/last.pt" --calibration "$RUN/calibration.json" --out "freqlf-plus-sweep.safetensors"
+freqlf pack "$RUN/best.pt" --calibration "$RUN/calibration.json" --out "freqlf-plus-sweep.safetensors"

@@ -15,7 +15,7 @@ from freqlf.weights.registry import WEIGHTS
 # MSE x100, BadPix(0.07) % and the share inside of the 90 % intervals: means over both scenes, when packaged.
 SCORES = {
     SLOPE: (3.740, 8.68, None),
-    "freqlf-plus-sweep": (0.861, 2.83, 0.954),
+    "freqlf-plus-sweep": (0.404, 1.39, 0.946),
     "freqlf-plus-small": (1.050, 3.05, 0.968),
     "freqlf-small": (1.266, 4.05, 0.970),
     "freqlf-plus-small-synthetic": (4.835, 9.62, 0.916),
