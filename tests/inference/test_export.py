@@ -32,7 +32,7 @@ def shrink(config: ModelConfig) -> ModelConfig:
         return replace(config, rows=3, columns=3, channels=8, layers=1, modes=4, stream_channels=4)
     if isinstance(config, OcclusionConfig):
         return replace(config, channels=8, layers=1, modes=4, stream_channels=4, lowest_px=-1.0, highest_px=1.0)
-    last = config.passes[-1]
+    last = replace(config.passes[-1], spacings_px=())  # a first pass has no surroundings to look at
     few = {"windows_px": (5,), "relative_px": last.relative_px[:1]}
     return replace(config, passes=(replace(last, channels=8, layers=1, modes=4, stem_channels=8, **few),))
 
