@@ -136,6 +136,8 @@ def test_packaged_weights() -> None:
 @pytest.mark.parametrize("name", ["slope", *WEIGHTS])
 def test_all_packaged_weights_at_any_size(name: str) -> None:
     estimator = load_estimator(name)
+    if not estimator.model.is_traceable:
+        pytest.skip("how many planes it sweeps depends on the scene")
     check_graph(export_graph(estimator), estimator)
 
 
