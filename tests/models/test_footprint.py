@@ -28,7 +28,7 @@ def test_less_memory_means_smaller_tiles(preset: str) -> None:
 
 
 def test_images_that_cannot_fit_are_refused_before_they_are_read() -> None:
-    footprint = build_model(find_preset("freqlf-small")).footprint(views=18)
+    footprint = build_model(find_preset("freqlf-plus-small")).footprint(views=18)
     footprint.require(1000, 1000, GB, 0)
     with pytest.raises(FreqLFError, match=r"an image of 30000 x 20000 pixels needs .* GB .* with this model") as caught:
         footprint.require(20_000, 30_000, GB, 0)

@@ -46,7 +46,7 @@ def test_shearing_changes_nothing() -> None:
     deviation_px = torch.rand(2, 1, 31, 34, generator=generator)
     centre = torch.rand(2, 3, 31, 34, generator=generator)
     found = describe_surroundings(hypotheses_px, deviation_px, None, centre, (2, 5))
-    assert found.shape == (2, count_surroundings_channels(4, (2, 5), is_swept=False), 31, 34)
+    assert found.shape == (2, count_surroundings_channels(4, (2, 5), has_opinion=False), 31, 34)
     assert found.abs().max() < 1.01
     sheared = describe_surroundings(hypotheses_px + 1.5, deviation_px, None, centre, (2, 5))
     assert (sheared - found).abs().max() < 1e-4

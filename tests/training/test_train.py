@@ -163,7 +163,7 @@ def test_without_an_average_the_weights_themselves_are_kept(tmp_path):
 def test_weights_of_another_run_can_be_the_beginning(tmp_path):
     run(tmp_path / "first")
     still = RECIPE.changed(learning_rate=0.0, weight_decay=0.0, steps=1)
-    run(tmp_path / "second", still, weights=tmp_path / "first" / "last.pt")
+    run(tmp_path / "second", still, weights=[tmp_path / "first" / "last.pt"])
     first, second = (load_checkpoint(tmp_path / name / "last.pt") for name in ("first", "second"))
     for name, weight in first.ema.items():
         assert torch.equal(second.model[name], weight)

@@ -8,7 +8,7 @@ from freqlf.models.build import build_model
 from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig
 from freqlf.weights.files import write_weights
 from freqlf.weights.load import load_model
-from freqlf.weights.transfer import transfer_weights
+from freqlf.weights.transfer import transfer_all, transfer_weights
 
 PASS = PassConfig(channels=16, layers=1, modes=4, stem_channels=16, windows_px=(11,), shared_channels=8)
 TINY = AlignedConfig(lines=STAR_LINES, passes=(PASS,))
@@ -74,3 +74,24 @@ def test_a_part_can_be_taken(plane_stacks) -> None:
         assert torch.equal(values, packaged[name] if name.startswith("passes.0") else before[name]), name
     with pytest.raises(FreqLFError, match=r"no passes\.7 that this model has, too"):
         transfer_weights(network, "freqlf-plus-small", "passes.7")
+
+
+def test_parts_of_several_sources(tmp_path) -> None:
+    sources = []
+    for seed in (0, 1):
+        torch.manual_seed(seed)
+        sources.append(tmp_path / f"{seed}.safetensors")
+        write_weights(sources[-1], TINY, build_model(TINY).state_dict(), {})
+    network = build_model(TINY)
+    before = {name: values.clone() for name, values in network.state_dict().items()}
+    assert transfer_all(network, sources, ["passes.0.encoder", "passes.0.layers,passes.0.decoder.mlp.output"]) == []
+    first, second = (load_model(source).state_dict() for source in sources)
+    for name, values in network.state_dict().items():
+        is_second = name.startswith(("passes.0.layers", "passes.0.decoder.mlp.output"))
+        expected = first if name.startswith("passes.0.encoder") else second if is_second else before
+        assert torch.equal(values, expected[name]), name
+
+
+def test_each_source_has_its_part_or_none_has(tmp_path) -> None:
+    with pytest.raises(FreqLFError, match="each of the weights needs its part, or none of them: 2 and 1 given"):
+        transfer_all(build_model(TINY), ["freqlf-small", "freqlf-plus-small"], ["passes.0"])

@@ -51,8 +51,8 @@ def run(
     synthetic: Scenes = 0,
     synthetic_data: Path | None = None,
     resume: bool = False,
-    weights: str | None = None,
-    weights_part: str = "",
+    weights: tuple[str, ...] = (),
+    weights_part: tuple[str, ...] = (),
     max_minutes: Minutes = math.inf,
     checkpoint_minutes: Minutes = 5.0,
     validation_minutes: Minutes = 10.0,
@@ -83,8 +83,9 @@ def run(
         synthetic: Number of scenes to generate and to train on too; they are kept in OUT/synthetic.
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
         resume: Continue the run in OUT, if there is one.
-        weights: Packaged weights, a .safetensors file or a checkpoint (.pt) to begin from.
-        weights_part: Of these weights, take only those whose names begin so, such as passes.0, the first pass.
+        weights: Packaged weights, .safetensors files or checkpoints (.pt) to begin from.
+        weights_part: Of each of these weights, take only those whose names begin so, such as passes.0, the first pass;
+            several with commas between.
         max_minutes: Stop and save after so long, to be resumed later.
         checkpoint_minutes: Time between checkpoints.
         validation_minutes: Time between validations.

@@ -30,12 +30,13 @@ from freqlf.models.evidence import (
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
 from freqlf.models.halflines import HalfLines
 from freqlf.models.mixture import Mixture, Reading
+from freqlf.models.opinion import SecondOpinion, find_contrast_slopes
 from freqlf.models.pointwise import mix_and_activate
 from freqlf.models.scale import gelu, gelu_of, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.streaming import read_field
 from freqlf.models.surroundings import count_surroundings_channels, describe_surroundings
-from freqlf.models.sweep import SecondOpinion, SweepOptions, sweep_surfaces
+from freqlf.models.sweep import SweepOptions, sweep_surfaces
 from freqlf.models.tiles import WHOLE, Tile, Tiling
 from freqlf.models.views import read_half_lines
 
@@ -55,15 +56,15 @@ class EvidenceCounts(NamedTuple):
 
 
 def count_evidence(
-    lines: int, windows_px: Sequence[int], relative_px: Sequence[float], swept: int, spacings_px: Sequence[int] = ()
+    lines: int, windows_px: Sequence[int], relative_px: Sequence[float], opinions: int, spacings_px: Sequence[int] = ()
 ) -> EvidenceCounts:
-    """The inputs of a `HalfLineEncoder`; each line has two half-lines. `swept` as in `RefinementPass`."""
-    hypotheses, has_contrast = count_hypotheses(windows_px) + swept, swept > 0
+    """The inputs of a `HalfLineEncoder`; each line has two half-lines. `opinions` as in `RefinementPass`."""
+    hypotheses, has_contrast = count_hypotheses(windows_px) + opinions, opinions > 0
     return EvidenceCounts(
         count_context_channels(hypotheses, has_contrast=has_contrast),
         2 * lines,
         count_half_line_channels(hypotheses, relative_px, has_contrast=has_contrast),
-        count_surroundings_channels(hypotheses, spacings_px, is_swept=swept > 0) if spacings_px else 0,
+        count_surroundings_channels(hypotheses, spacings_px, has_opinion=opinions > 0) if spacings_px else 0,
     )
 
 
@@ -83,7 +84,7 @@ class Proposal(NamedTuple):
 
     hypotheses_px: (B, N, H, W), the estimate first.
     surroundings: (B, channels, H, W), see `describe_surroundings`, in passes that look there.
-    normalised: the views by their contrast, in passes that know of a sweep.
+    normalised: the views by their contrast, in passes with a second opinion.
     """
 
     hypotheses_px: Tensor
@@ -174,7 +175,7 @@ class RefinementPass(nn.Module):
     """Evidence about hypotheses in, a mixture anchored at them out.
 
     windows_px, relative_px: see `PassConfig`.
-    swept: surfaces of a plane sweep that are hypotheses too; 0 for a pass that knows of no sweep.
+    opinions: surfaces of the second opinion that are hypotheses too; 0 for a pass that knows of none.
     spacings_px: see `PassConfig`.
     """
 
@@ -186,27 +187,29 @@ class RefinementPass(nn.Module):
         *,
         windows_px: Sequence[int],
         relative_px: Sequence[float],
-        swept: int = 0,
+        opinions: int = 0,
         spacings_px: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.layers = layers
         self.decoder = decoder
-        self.windows_px, self.relative_px, self.swept = tuple(windows_px), tuple(relative_px), swept
+        self.windows_px, self.relative_px, self.opinions = tuple(windows_px), tuple(relative_px), opinions
         self.spacings_px = tuple(spacings_px)
 
     def propose(self, believed: Surfaces, opinion: SecondOpinion | None, centre: Tensor) -> Proposal:
-        """Hypotheses: the estimate, surfaces around it, the alternative, those of a sweep."""
+        """Hypotheses: the estimate, surfaces around it, the alternative, those of the second opinion."""
         hypotheses_px = surround(believed.estimate_px, believed.alternative_px, self.windows_px)
-        swept = opinion if self.swept else None
-        if swept is not None:
-            hypotheses_px = torch.cat((hypotheses_px, swept.surfaces_px), dim=1)
+        opinion = opinion if self.opinions else None
+        if opinion is not None:
+            hypotheses_px = torch.cat((hypotheses_px, opinion.surfaces_px), dim=1)
         surroundings = None
         if self.spacings_px:
             assert believed.deviation_px is not None  # the pass before this one was asked for it
-            surroundings = describe_surroundings(hypotheses_px, believed.deviation_px, swept, centre, self.spacings_px)
-        return Proposal(hypotheses_px, surroundings, None if swept is None else swept.normalised)
+            surroundings = describe_surroundings(
+                hypotheses_px, believed.deviation_px, opinion, centre, self.spacings_px
+            )
+        return Proposal(hypotheses_px, surroundings, None if opinion is None else opinion.normalised)
 
     def forward(self, half_lines: HalfLines, proposal: Proposal, queries: Tensor | None = None) -> Mixture:
         """The mixture of every pixel, or at `queries`."""
@@ -240,13 +243,14 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         passes: Sequence[RefinementPass],
         slope: SlopeOptions,
         sweep: SweepOptions | None = None,
+        contrast_windows_px: Sequence[int] = (),
         reading: Reading = "tempered",
     ) -> None:
         super().__init__()
         self.lines = tuple(lines)
         self.reading = reading
         self.passes = nn.ModuleList(passes)
-        self.slope, self.sweep = slope, sweep
+        self.slope, self.sweep, self.contrast_windows_px = slope, sweep, tuple(contrast_windows_px)
         self.slope_lines = choose_slope_lines(self.lines)
         self.is_traceable = sweep is None  # how many planes there are depends on the scene
 
@@ -254,7 +258,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         """The mixtures of all passes; only the last one is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
         believed = Surfaces(*estimate_slope(half_lines.of_lines(self.slope_lines), self.slope))
-        opinion = None if self.sweep is None else sweep_surfaces(half_lines, believed.estimate_px, self.sweep)
+        opinion = self._ask(half_lines, believed)
         mixtures: list[Mixture] = []
         for number, refine in enumerate(self._passes, start=1):
             proposal = refine.propose(believed, opinion, half_lines.centre)
@@ -274,11 +278,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         tiling.report("slope", 0, 1)
         believed = Surfaces(*estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px))
         tiling.report("slope", 1, 1)
-        opinion = None
-        if self.sweep is not None:
-            tiling.report("plane sweep", 0, 1)
-            opinion = sweep_surfaces(views, believed.estimate_px, self.sweep)
-            tiling.report("plane sweep", 1, 1)
+        opinion = self._ask(views, believed, tiling)
         maps = believed.estimate_px
         for number, refine in enumerate(self._passes, start=1):
             is_last = number == len(self.passes)
@@ -288,6 +288,20 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
             if not is_last:
                 believed = Surfaces(*maps.split(1, dim=1))
         return maps
+
+    def _ask(self, half_lines: HalfLines, believed: Surfaces, tiling: Tiling = WHOLE) -> SecondOpinion | None:
+        """The second opinion, in models that have one."""
+        if self.sweep is None and not self.contrast_windows_px:
+            return None
+        stage = "slope by contrast" if self.sweep is None else "plane sweep"
+        tiling.report(stage, 0, 1)
+        if self.sweep is None:
+            windows_px = self.contrast_windows_px
+            opinion = find_contrast_slopes(half_lines, self.slope_lines, windows_px, self.slope, tiling.side_px)
+        else:
+            opinion = sweep_surfaces(half_lines, believed.estimate_px, self.sweep)
+        tiling.report(stage, 1, 1)
+        return opinion
 
     def _read_surfaces(self, number: int) -> Reader:
         """What pass `number`, from 1, leaves to the next one, as maps (B, 2 or 3, H, W)."""
@@ -306,18 +320,20 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
     def footprint(self, views: int) -> Footprint:
         """One latent field, or the views at half resolution; in a tile, warped views and evidence.
 
-        A sweep adds the views by their contrast and their grey image; coarser fields are a third of the finest at most.
-        What is said of the surroundings is held for the whole image.
+        A second opinion adds the views by their contrast and, if it sweeps, their grey image; coarser fields are a
+        third of the finest at most. What is said of the surroundings is held for the whole image.
         """
         encoders = [one.encoder for one in self._passes]
         view_bytes = 4 * 3 * views
-        swept_bytes = 0 if self.sweep is None else view_bytes + view_bytes // 3
+        asked_bytes = view_bytes if self.contrast_windows_px else 0
+        if self.sweep is not None:
+            asked_bytes = view_bytes + view_bytes // 3
         channels = max(encoder.look.out_channels for encoder in encoders)
         maps = MAPS + max(encoder.surroundings_channels for encoder in encoders)
         widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)
         return Footprint(
             view_bytes,
-            image_bytes=max(view_bytes // 4, 4 * channels * 4 // 3) + 4 * maps + swept_bytes,
+            image_bytes=max(view_bytes // 4, 4 * channels * 4 // 3) + 4 * maps + asked_bytes,
             tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest),
             margin_px=EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders),
         )

@@ -75,27 +75,27 @@ def _build_paper_backbone(config: PaperConfig) -> tuple[list[HybridLayer], Decod
 def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
     sweep = None if config.sweep is None else SweepOptions(**asdict(config.sweep))
     passes = [_build_pass(config, one, is_first=number == 0) for number, one in enumerate(config.passes)]
-    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep, config.reading)
+    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep, config.contrast_windows_px, config.reading)
 
 
 def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:
     switches = config.switches
-    swept = len(config.sweep.windows_px) if config.sweep is not None and one.swept else 0
-    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px, swept, one.spacings_px)
+    opinions = config.opinions if one.second_opinion else 0
+    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px, opinions, one.spacings_px)
     encoder = HalfLineEncoder(
         counts, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
     )
     layers = _build_hourglass(config, one) if one.coarse_channels else _build_flat_backbone(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
-        decoder = _build_anchored_decoder(config, one, config.components + swept, is_first=is_first)
+        decoder = _build_anchored_decoder(config, one, config.components + opinions, is_first=is_first)
     return RefinementPass(
         encoder,
         layers,
         decoder,
         windows_px=one.windows_px,
         relative_px=one.relative_px,
-        swept=swept,
+        opinions=opinions,
         spacings_px=one.spacings_px,
     )
 

@@ -176,7 +176,8 @@ class PassConfig:
         coarse_channels: widths of further levels at 1/2, 1/4 ... of the resolution, each with L layers on the way down
             and, but for the coarsest, on the way up; the Fourier branch is at the coarsest level then.
         offset_px: unit of the means' offsets from their anchors, see `MixtureDecoder`.
-        swept: whether the surfaces of the plane sweep are hypotheses too, and views by their contrast evidence.
+        second_opinion: whether surfaces that were found on views by their contrast are hypotheses too, and those views
+            evidence.
         spacings_px: distances of the samples of planes through the surroundings, see `describe_surroundings`; empty
             for a pass that does not look at them. The first pass cannot: nothing says yet how sure an estimate is.
     """
@@ -190,7 +191,7 @@ class PassConfig:
     shared_channels: int = 0
     coarse_channels: tuple[int, ...] = ()
     offset_px: float = 1.0
-    swept: bool = False
+    second_opinion: bool = False
     spacings_px: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -208,7 +209,7 @@ class PassConfig:
 
 @dataclass(frozen=True)
 class SweepConfig:
-    """A plane sweep whose surfaces are hypotheses of passes that are `swept`; see `SweepOptions` for the settings."""
+    """A plane sweep for second opinions; see `SweepOptions` for the settings."""
 
     step_px: float = 0.25
     margin_px: float = 0.5
@@ -231,8 +232,9 @@ class AlignedConfig:
     Attributes:
         lines: the lines of views it uses.
         passes: each refines the estimate of the one before.
-        components: K of the mixtures; that of a swept pass has one more for each surface of the sweep.
-        sweep: a plane sweep, for passes that are `swept`.
+        components: K of the mixtures; with a second opinion there is one more for each of its surfaces.
+        sweep: makes second opinions by a plane sweep.
+        contrast_windows_px: makes them by slope fields instead, one for each side of a window: nothing is enumerated.
         reading: which disparity of its mixtures is the estimate, see `Mixture`.
         band: as in `PaperConfig`, where it is isotropic; the packaged weights are of the literal one.
         deviation_floor_px, field, reference_px, switches: as in `PaperConfig`.
@@ -242,6 +244,7 @@ class AlignedConfig:
     passes: tuple[PassConfig, ...] = (PassConfig(),)
     components: int = 5
     sweep: SweepConfig | None = None
+    contrast_windows_px: tuple[int, ...] = ()
     reading: Literal["tempered", "surface"] = "tempered"
     band: Band = "literal"
     deviation_floor_px: float = 0.01
@@ -258,8 +261,19 @@ class AlignedConfig:
             raise FreqLFError("a model needs at least one pass")
         if self.passes[0].spacings_px:
             raise FreqLFError("the first pass has no surroundings to look at: its spacings_px must be empty")
-        if (self.sweep is not None) != any(one.swept for one in self.passes):
-            raise FreqLFError("a model has a sweep if and only if one of its passes is swept")
+        if self.contrast_windows_px:
+            _check_windows(self.contrast_windows_px)
+        if self.sweep is not None and self.contrast_windows_px:
+            raise FreqLFError("second opinions come from a sweep or from slope fields by contrast, not from both")
+        if bool(self.opinions) != any(one.second_opinion for one in self.passes):
+            raise FreqLFError(
+                "a model has a sweep or slopes by contrast if one of its passes has a second_opinion, else not"
+            )
+
+    @property
+    def opinions(self) -> int:
+        """How many surfaces a second opinion has."""
+        return len(self.contrast_windows_px if self.sweep is None else self.sweep.windows_px)
 
     @property
     def enumerates_disparities(self) -> bool:
@@ -279,9 +293,22 @@ PRESETS: dict[str, ModelConfig] = {
         lines=EPI_LINES,
         passes=(
             PassConfig(channels=32, layers=3, shared_channels=16),
-            PassConfig(windows_px=(7, 21), shared_channels=16),
+            PassConfig(
+                channels=64,
+                layers=2,
+                stem_channels=96,
+                windows_px=(7, 21),
+                shared_channels=32,
+                coarse_channels=(96, 128),
+                offset_px=0.1,
+                second_opinion=True,
+                spacings_px=(2, 6, 16),
+            ),
         ),
         components=7,
+        contrast_windows_px=(5, 9),
+        reading="surface",
+        reference_px=160,
     ),
     "freqlf-plus-small": AlignedConfig(
         lines=STAR_LINES,
@@ -305,7 +332,7 @@ PRESETS: dict[str, ModelConfig] = {
                 shared_channels=32,
                 coarse_channels=(96, 128),
                 offset_px=0.1,
-                swept=True,
+                second_opinion=True,
                 spacings_px=(2, 6, 16),
             ),
         ),
@@ -357,10 +384,11 @@ _RETIRED: dict[str, tuple[Any, ...]] = {
     "half_line_views": (4,),
     "dilations": ([], ()),
 }
+_RENAMED = {"swept": "second_opinion"}
 
 
 def _drop_retired(values: dict[str, Any]) -> dict[str, Any]:
-    values = {key: value for key, value in values.items() if value not in _RETIRED.get(key, ())}
+    values = {_RENAMED.get(key, key): value for key, value in values.items() if value not in _RETIRED.get(key, ())}
     retired = sorted(set(values) & set(_RETIRED))
     if retired:
         raise FreqLFError(f"{retired[0]} {values[retired[0]]!r} was dropped in version 0.2; use version 0.1 for it")

@@ -17,9 +17,10 @@ from freqlf.models.epi import SpatialStream, SqueezeExcitation, centre_values
 from freqlf.models.footprint import Footprint
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
+from freqlf.models.opinion import normalise_contrast
 from freqlf.models.paper import FieldModel
 from freqlf.models.scale import gelu, scale_weights
-from freqlf.models.sweep import MEASUREMENTS, Planes, normalise_contrast, sweep_planes
+from freqlf.models.sweep import MEASUREMENTS, Planes, sweep_planes
 from freqlf.models.tiles import WHOLE, Tile, Tiling
 from freqlf.models.views import read_half_lines
 

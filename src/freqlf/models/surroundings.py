@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from freqlf.models.filters import box_mean
-from freqlf.models.sweep import SecondOpinion
+from freqlf.models.opinion import SecondOpinion
 
 # Samples lie on a square grid of 5 x 5 around a pixel.
 _REACH = 2
@@ -27,10 +27,10 @@ _RIDGE = 0.1
 _FINE, _COARSE = 8.0, 1.0
 
 
-def count_surroundings_channels(hypotheses: int, spacings_px: Sequence[int], *, is_swept: bool) -> int:
+def count_surroundings_channels(hypotheses: int, spacings_px: Sequence[int], *, has_opinion: bool) -> int:
     """Channels of `describe_surroundings`."""
-    surfaces = 2 if is_swept else 1
-    return (hypotheses - 1) + 2 * surfaces * len(spacings_px) + surfaces + (3 if is_swept else 0)
+    surfaces = 2 if has_opinion else 1
+    return (hypotheses - 1) + 2 * surfaces * len(spacings_px) + surfaces + (3 if has_opinion else 0)
 
 
 @torch.no_grad()
@@ -44,19 +44,19 @@ def describe_surroundings(
     """Inputs (B, channels, H, W) of an encoder, all of order 1.
 
     Differences of the hypotheses (B, N, H, W) from the first one, the estimate, at a fine scale; those of planes
-    through the estimates and through the swept surfaces around a pixel; how sure these are; and the view by its
-    contrast, for faint edges.
+    through the estimates and through the second opinion's surfaces around a pixel; how sure these are; and the view by
+    its contrast, for faint edges.
 
     deviation_px: (B, 1, H, W), of the estimate.
-    opinion: of a plane sweep, sure where its surfaces agree.
+    opinion: sure where its surfaces agree.
     centre: (B, 3, H, W), the view whose edges planes do not cross.
     """
     estimate_px = hypotheses_px[:, :1]
     surfaces_px, deviations_px = estimate_px, deviation_px
     if opinion is not None:
-        swept_px = opinion.surfaces_px
-        disagreement_px = swept_px.amax(dim=1, keepdim=True) - swept_px.amin(dim=1, keepdim=True)
-        surfaces_px = torch.cat((estimate_px, swept_px[:, -1:]), dim=1)
+        other_px = opinion.surfaces_px
+        disagreement_px = other_px.amax(dim=1, keepdim=True) - other_px.amin(dim=1, keepdim=True)
+        surfaces_px = torch.cat((estimate_px, other_px[:, -1:]), dim=1)
         deviations_px = torch.cat((deviation_px, disagreement_px), dim=1)
     certainty = _SURE_PX**2 / (_SURE_PX**2 + deviations_px.square())
     guide = centre.clamp_min(0).sqrt()

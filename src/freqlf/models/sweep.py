@@ -7,24 +7,18 @@ range of the scene's own slope field, so shearing the light field moves them alo
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from freqlf.models.filters import box_mean, median3
 from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
 from freqlf.models.kernels import can_fuse
-from freqlf.models.kernels.contrast import normalise_views
 from freqlf.models.kernels.planes import cost_fused, sweep_fused
+from freqlf.models.opinion import SecondOpinion, normalise_contrast
 
 # Added to differences before their logarithm: about that of neighbouring 8-bit levels.
 _FLOOR = 0.003
-# Local contrast normalisation: side of the window, and the deviation that counts as no contrast at all.
-_CONTRAST_WINDOW_PX = 15
-_CONTRAST_FLOOR = 0.005
-
 # Of a line's two sides the better one counts, since the other may see an occluder; the worse one a little.
 _CAUTION = 0.1
 # Of the least squares on normalised views, whose differences are of order 1: see `HalfLines.normal_equations`.
@@ -63,17 +57,6 @@ class SweepOptions:
     margin_px: float = 0.5
     most_planes: int = 40
     windows_px: tuple[int, ...] = (5, 9)
-
-
-class SecondOpinion(NamedTuple):
-    """What the views say of a pixel when faint texture counts as much as any other.
-
-    normalised: the views by their local contrast.
-    surfaces_px: (B, windows, H, W), the disparities at which they agree best.
-    """
-
-    normalised: HalfLines
-    surfaces_px: Tensor
 
 
 @torch.no_grad()
@@ -182,31 +165,6 @@ def sweep_planes(half_lines: HalfLines, normalised: HalfLines, planes: Planes) -
         measurements[b, :, J : 2 * J] = logs.mul_(0.5).add_(1.9)
         measurements[b, :, 2 * J :] = contrasts.add_(10 * _FLOOR).log_().mul_(0.5).add_(0.5)
     return measurements
-
-
-@torch.no_grad()
-def normalise_contrast(half_lines: HalfLines) -> HalfLines:
-    """Views without their local mean, over the local deviation of their grey image.
-
-    Faint texture in the shade counts as much as any other there.
-    """
-
-    def normalise(views: Tensor) -> Tensor:  # B, V, 3, H, W
-        if can_fuse(views):
-            return normalise_views(views, _CONTRAST_WINDOW_PX, _CONTRAST_FLOOR)
-        grey = views.mean(dim=2)
-        deviation = (_window_mean(grey.square()) - _window_mean(grey).square()).clamp_min_(0).sqrt_()
-        means = _window_mean(views.flatten(1, 2)).view_as(views)
-        return (views - means).div_(deviation.add_(_CONTRAST_FLOOR).unsqueeze(2))
-
-    centre = normalise(half_lines.centre.unsqueeze(1)).squeeze(1)
-    return replace(half_lines, centre=centre, views=normalise(half_lines.views))
-
-
-def _window_mean(images: Tensor) -> Tensor:
-    window, reach = _CONTRAST_WINDOW_PX, _CONTRAST_WINDOW_PX // 2
-    along_x = F.avg_pool2d(images, (1, window), stride=1, padding=(0, reach), count_include_pad=False)
-    return F.avg_pool2d(along_x, (window, 1), stride=1, padding=(reach, 0), count_include_pad=False)
 
 
 def _compare(half_lines: HalfLines, b: int, disparities_px: Tensor) -> tuple[Tensor, Tensor]:

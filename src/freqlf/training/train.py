@@ -31,7 +31,7 @@ from freqlf.training.recipe import Recipe
 from freqlf.training.stopping import Alarm, catch_signals
 from freqlf.training.validation import draw_validation, validate
 from freqlf.weights.checkpoint import Checkpoint, load_checkpoint, load_state
-from freqlf.weights.transfer import transfer_weights
+from freqlf.weights.transfer import transfer_all
 
 LAST, BEST, PICTURES = "last.pt", "best.pt", "pictures"
 
@@ -42,8 +42,8 @@ class RunOptions:
 
     directory: Path
     resume: bool = False
-    weights: str | Path | None = None  # packaged weights or a file to begin from, instead of random weights
-    weights_part: str = ""  # of them, those whose names begin so
+    weights: Sequence[str | Path] = ()  # packaged weights or files to begin from, instead of random weights
+    weights_part: Sequence[str] = ()  # of each of them, what its names begin with
     max_minutes: float = math.inf
     checkpoint_minutes: float = 5.0
     validation_minutes: float = 10.0
@@ -108,8 +108,8 @@ def _train(
 
     # Model, moving average, optimizer.
     notes: list[str] = []
-    if options.weights is not None and not is_resumed:
-        notes = transfer_weights(model, options.weights, options.weights_part)
+    if not is_resumed:
+        notes = transfer_all(model, options.weights, options.weights_part)
     freeze(model, recipe.frozen)
     model.to(processes.device)
     for convolution in (part for part in model.modules() if isinstance(part, nn.Conv2d)):

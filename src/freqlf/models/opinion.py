@@ -1,0 +1,79 @@
+"""A second opinion on the disparity: what views say when faint texture counts as much as any other.
+
+Shadowed walls and floors have texture of a few grey levels, which a slope field on intensities drowns in its damping.
+Nothing here is learned.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from freqlf.models.halflines import HalfLines
+from freqlf.models.kernels import can_fuse
+from freqlf.models.kernels.contrast import normalise_views
+from freqlf.models.slope import SlopeOptions, estimate_slope
+
+# Local contrast normalisation: side of the window, and the deviation that counts as no contrast at all.
+_CONTRAST_WINDOW_PX = 15
+_CONTRAST_FLOOR = 0.005
+
+# Of slope fields on normalised views, whose differences are of order 1.
+_ROBUSTNESS, _DAMPING = 0.3, 0.03
+
+
+class SecondOpinion(NamedTuple):
+    """What the views say of a pixel when faint texture counts as much as any other.
+
+    normalised: the views by their local contrast.
+    surfaces_px: (B, windows, H, W), the disparities at which they agree best.
+    """
+
+    normalised: HalfLines
+    surfaces_px: Tensor
+
+
+@torch.no_grad()
+def find_contrast_slopes(
+    half_lines: HalfLines,
+    lines: Sequence[str],
+    windows_px: Sequence[int],
+    options: SlopeOptions,
+    tile_px: int | None = None,
+) -> SecondOpinion:
+    """Slope fields of the normalised views on these lines, one for each window."""
+    normalised = normalise_contrast(half_lines)
+    chosen = normalised.of_lines(lines)
+    fields = []
+    for window_px in windows_px:
+        robust = replace(options, window_px=window_px, robustness=_ROBUSTNESS, damping=_DAMPING)
+        fields.append(estimate_slope(chosen, robust, tile_px).slope_px)
+    return SecondOpinion(normalised, torch.cat(fields, dim=1))
+
+
+@torch.no_grad()
+def normalise_contrast(half_lines: HalfLines) -> HalfLines:
+    """Views without their local mean, over the local deviation of their grey image.
+
+    Faint texture in the shade counts as much as any other there.
+    """
+
+    def normalise(views: Tensor) -> Tensor:  # B, V, 3, H, W
+        if can_fuse(views):
+            return normalise_views(views, _CONTRAST_WINDOW_PX, _CONTRAST_FLOOR)
+        grey = views.mean(dim=2)
+        deviation = (_window_mean(grey.square()) - _window_mean(grey).square()).clamp_min_(0).sqrt_()
+        means = _window_mean(views.flatten(1, 2)).view_as(views)
+        return (views - means).div_(deviation.add_(_CONTRAST_FLOOR).unsqueeze(2))
+
+    centre = normalise(half_lines.centre.unsqueeze(1)).squeeze(1)
+    return replace(half_lines, centre=centre, views=normalise(half_lines.views))
+
+
+def _window_mean(images: Tensor) -> Tensor:
+    window, reach = _CONTRAST_WINDOW_PX, _CONTRAST_WINDOW_PX // 2
+    along_x = F.avg_pool2d(images, (1, window), stride=1, padding=(0, reach), count_include_pad=False)
+    return F.avg_pool2d(along_x, (window, 1), stride=1, padding=(reach, 0), count_include_pad=False)
