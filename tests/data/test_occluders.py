@@ -24,7 +24,7 @@ def test_views_show_the_occluder_where_its_disparity_says(seed: int) -> None:
     sample = occlude(make_sample(), Random(seed))
     centre = sample.views[STEPS.index((0, 0))]
     is_hidden = sample.disparity_px > -0.9
-    assert 0.05 < is_hidden.float().mean() < 0.95
+    assert is_hidden.float().mean() > 0.05
     assert (sample.disparity_px[is_hidden] > -0.9 + 0.05).all()  # in front of the wall by 0.2 px at least
     # Inside of the occluder, beside its edges, every view shows the same texture at the shifted place.
     inside = torch.nn.functional.max_pool2d((~is_hidden).float()[None, None], 7, 1, 3)[0, 0] == 0
@@ -35,8 +35,18 @@ def test_views_show_the_occluder_where_its_disparity_says(seed: int) -> None:
         grid = torch.stack((2 * there_x / 59 - 1, 2 * there_y / 47 - 1), dim=-1)
         shown = torch.nn.functional.grid_sample(view[None], grid[None], align_corners=True)[0]
         if is_seen.sum() > 20:
-            # Linear interpolation is not exact for fine textures.
-            assert (shown - centre).abs().amax(dim=0)[is_seen].mean() < 0.02
+            # Linear interpolation is not exact for fine textures and edges of paint.
+            assert (shown - centre).abs().amax(dim=0)[is_seen].mean() < 0.03
+
+
+def test_some_are_walls_and_walls_are_painted() -> None:
+    samples = [occlude(make_sample(), Random(seed)) for seed in range(40)]
+    walls = [one for one in samples if (one.disparity_px > -0.9).all()]
+    assert 2 <= len(walls) <= 20
+    for wall in walls:
+        grey = wall.views[STEPS.index((0, 0))].mean(dim=0)
+        steps = (grey[:, 1:] - grey[:, :-1]).abs()
+        assert steps.max() > 3 * steps.mean()  # edges of paint, where nothing is in front of anything
 
 
 def test_a_plane_is_the_same_from_everywhere() -> None:

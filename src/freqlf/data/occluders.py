@@ -1,6 +1,7 @@
 """Bars, grids and blobs held before a scene: as many occlusion edges, and holes to look through, as one likes.
 
-Sixteen scenes have few of them, and what lies behind a grid or between leaves is where estimates err most.
+Sixteen scenes have few of them, and what lies behind a grid or between leaves is where estimates err most. The same
+shapes are painted on some of them, and on walls without holes, or a wallpaper's dark ground would be taken for holes.
 """
 
 import math
@@ -18,6 +19,7 @@ _NEAREST_PX, _FARTHEST_PX = 0.2, 2.0  # how far it is in front of all that it hi
 _STEEPEST = 0.002  # its change of disparity per px
 _WIDTHS_PX, _HOLES_PX = (1.5, 12.0), (3.0, 30.0)
 _SHADES = 0.3  # at most, of its own texture, relative to its colour
+_WALLS, _PAINTED = 0.2, 0.4  # shares of occluders that are whole walls, and of the others that are painted
 _CANVAS = 16  # texture and blobs are made of so many random numbers along an image, or twice, or four times as many
 
 # How deep places (y, x) of the central view lie inside of the occluder, in px; outside it is negative.
@@ -43,8 +45,10 @@ def occlude(sample: Sample, rng: Random) -> Sample:
     y, x = torch.meshgrid(torch.arange(float(H)), torch.arange(float(W)), indexing="ij")
     plane = _draw_plane(sample, rng)
     generator = torch.Generator().manual_seed(rng.getrandbits(62))
-    depth = _draw_blobs(rng, generator, max(H, W)) if rng.random() < 0.4 else _draw_bars(rng)
-    colour = sample.views[0, :, rng.randrange(H), rng.randrange(W)] * rng.uniform(0.3, 1.2)  # one that the scene has
+    is_wall = rng.random() < _WALLS
+    depth = _fill if is_wall else _draw_shape(rng, generator, max(H, W))
+    paint = _draw_shape(rng, generator, max(H, W)) if is_wall or rng.random() < _PAINTED else None
+    ground, colour = (_draw_colour(sample, rng) for _ in range(2))
     count = _CANVAS * 2 ** rng.randint(0, 2)
     shades = rng.uniform(0, _SHADES) * torch.randn(1, 1, count, count, generator=generator)
     views = []
@@ -52,7 +56,8 @@ def occlude(sample: Sample, rng: Random) -> Sample:
         disparity_px = plane.seen_from((u, v), y, x)
         there = y + u * disparity_px, x + v * disparity_px  # of the central view
         cover = (depth(*there) + 0.5).clamp(0, 1)  # pixels at the edge show both
-        own = (colour.view(3, 1, 1) * (1 + _look_up(shades, *there, max(H, W))[0])).clamp(0, 1)
+        own = ground if paint is None else torch.lerp(ground, colour, (paint(*there) + 0.5).clamp(0, 1))
+        own = (own * (1 + _look_up(shades, *there, max(H, W))[0])).clamp(0, 1)
         views.append(torch.lerp(view, own, cover))
     is_hidden = depth(y, x) > 0
     return replace(
@@ -69,6 +74,21 @@ def _draw_plane(sample: Sample, rng: Random) -> Plane:
     slope = rng.uniform(-_STEEPEST, _STEEPEST), rng.uniform(-_STEEPEST, _STEEPEST)
     lowest_px = min(0.0, slope[0] * sample.height) + min(0.0, slope[1] * sample.width)
     return Plane(nearest_px - lowest_px + rng.uniform(_NEAREST_PX, _FARTHEST_PX), slope)
+
+
+def _draw_colour(sample: Sample, rng: Random) -> Tensor:
+    """One that the scene has, darker or a bit brighter: (3, 1, 1)."""
+    pixel = sample.views[0, :, rng.randrange(sample.height), rng.randrange(sample.width)]
+    return (pixel * rng.uniform(0.3, 1.2)).view(3, 1, 1)
+
+
+def _fill(y: Tensor, x: Tensor) -> Tensor:
+    """The depth of what is everywhere."""
+    return torch.ones_like(y)
+
+
+def _draw_shape(rng: Random, generator: torch.Generator, size_px: int) -> Depth:
+    return _draw_blobs(rng, generator, size_px) if rng.random() < 0.4 else _draw_bars(rng)
 
 
 def _draw_bars(rng: Random) -> Depth:
