@@ -26,7 +26,7 @@ from freqlf.provenance import describe_run
 from freqlf.weights.calibration import LEVELS, Calibration, describe_calibration, read_calibration
 
 if TYPE_CHECKING:
-    from freqlf.evaluation.prediction import Reading
+    from freqlf.evaluation.prediction import ScoredMap
 
 CONTENTS = {
     "tables.md": "all tables",
@@ -115,7 +115,7 @@ def run_model(
     model: str,
     scenes: Sequence[Scene],
     directory: Path,
-    reading: "Reading",
+    reading: "ScoredMap",
     memory: str | None,
     compute: ComputeOptions,
 ) -> float:

@@ -9,11 +9,11 @@ from freqlf.evaluation.results import write_result
 from freqlf.inference.estimate import Estimator
 from freqlf.inference.memory import peak_memory_mb
 
-# Which disparity is read off a mixture: the estimate that users get, or the mean that the paper scores.
-Reading = Literal["estimate", "mean"]
+# Which of an estimate's maps is scored: the estimate that users get, or the mean that the paper scores.
+ScoredMap = Literal["estimate", "mean"]
 
 
-def predict_scenes(estimator: Estimator, scenes: Iterable[Scene], directory: Path, reading: Reading) -> None:
+def predict_scenes(estimator: Estimator, scenes: Iterable[Scene], directory: Path, reading: ScoredMap) -> None:
     """Estimate every scene once and write its maps, runtime and the process's peak memory so far.
 
     One pass per scene, one model, nothing averaged or post-processed.
