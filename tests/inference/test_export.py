@@ -33,7 +33,11 @@ def shrink(config: ModelConfig) -> ModelConfig:
     if isinstance(config, OcclusionConfig):
         return replace(config, channels=8, layers=1, modes=4, stream_channels=4, lowest_px=-1.0, highest_px=1.0)
     last = replace(config.passes[-1], spacings_px=())  # a first pass has no surroundings to look at
-    few = {"windows_px": (5,), "relative_px": last.relative_px[:1]}
+    few = {
+        "windows_px": (5,),
+        "relative_px": last.relative_px[:1],
+        "coarse_channels": (8,) if last.coarse_channels else (),
+    }
     return replace(config, passes=(replace(last, channels=8, layers=1, modes=4, stem_channels=8, **few),))
 
 
@@ -53,11 +57,11 @@ def make_estimator(preset: str, seed: int = 0, calibration: Calibration | None =
 
 @pytest.fixture(scope="module")
 def aligned() -> Graph:
-    return export_graph(make_estimator("freqlf-small"), views=5)
+    return export_graph(make_estimator("freqlf-plus-small"), views=5)
 
 
 def test_a_graph_for_any_size_is_right_at_other_sizes(aligned: Graph) -> None:
-    estimator = make_estimator("freqlf-small")
+    estimator = make_estimator("freqlf-plus-small")
     comparisons = check_graph(aligned, estimator) + compare(aligned, estimator, [(aligned.smallest_side_px, 150)])
     assert len({(one.height, one.width) for one in comparisons}) == 3
     for one in comparisons:
@@ -68,7 +72,7 @@ def test_a_graph_for_any_size_is_right_at_other_sizes(aligned: Graph) -> None:
 
 def test_a_graph_says_what_it_is(aligned: Graph) -> None:
     model = onnx.load_from_string(aligned.content)
-    assert [value.name for value in model.graph.input] == ["horizontal", "vertical"]
+    assert [value.name for value in model.graph.input] == ["horizontal", "vertical", "diagonal", "antidiagonal"]
     assert [value.name for value in model.graph.output] == list(MAPS)
     for value in model.graph.input:
         assert shape_of(value) == [1, 5, 3, "height", "width"]
@@ -76,7 +80,7 @@ def test_a_graph_says_what_it_is(aligned: Graph) -> None:
         assert shape_of(value) == [1, "height", "width"]
     assert model.opset_import[0].version == aligned.opset == 17
     notes = {entry.key: entry.value for entry in model.metadata_props}
-    assert notes["model"] == "freqlf-small"
+    assert notes["model"] == "freqlf-plus-small"
     assert notes["smallest_side_px"] == "32"
     assert "v increasing" in notes["inputs"]
     assert "as predicted" in notes["interval"]
@@ -96,7 +100,7 @@ def test_sizes_inside_the_graph_are_named(aligned: Graph) -> None:
 
 def test_another_model_does_not_pass(aligned: Graph) -> None:
     with pytest.raises(FreqLFError, match=r"differs from the model's by up to .* nothing was written"):
-        check_graph(aligned, make_estimator("freqlf-small", seed=1))
+        check_graph(aligned, make_estimator("freqlf-plus-small", seed=1))
 
 
 @pytest.mark.parametrize("preset", ["freqlf-plus", "freqlf-plus-sweep"])
@@ -105,7 +109,7 @@ def test_a_plane_sweep_has_no_graph(preset: str) -> None:
         export_graph(make_estimator(preset), views=3)
 
 
-@pytest.mark.parametrize("preset", ["freqlf", "freqlf-plus-small"])
+@pytest.mark.parametrize("preset", ["freqlf"])
 def test_every_preset_at_any_size_with_calibrated_intervals(preset: str) -> None:
     estimator = make_estimator(preset, calibration=CALIBRATION)
     for one in check_graph(export_graph(estimator, views=3, opset=20), estimator):
@@ -114,15 +118,20 @@ def test_every_preset_at_any_size_with_calibrated_intervals(preset: str) -> None
 
 def test_one_size_may_be_small() -> None:
     estimator = make_estimator("freqlf-small")
-    graph = export_graph(estimator, views=3, size=(24, 30), opset=16)
+    graph = export_graph(estimator, views=3, size=(25, 30), opset=16)
     (comparison,) = check_graph(graph, estimator)
-    assert (comparison.height, comparison.width) == (24, 30)
+    assert (comparison.height, comparison.width) == (25, 30)
     (output, *_) = onnx.load_from_string(graph.content).graph.output
-    assert shape_of(output) == [1, 24, 30]
+    assert shape_of(output) == [1, 25, 30]
+
+
+def test_an_hourglass_is_for_one_size() -> None:
+    with pytest.raises(FreqLFError, match=r"freqlf-small is for images of one size: give it with --size"):
+        export_graph(make_estimator("freqlf-small"), views=3)
 
 
 def test_packaged_weights() -> None:
-    name = "freqlf-small"  # the smallest graph
+    name = "freqlf-plus-small"  # the smallest graph
     estimator = load_estimator(name)
     hurry(estimator.model)
     graph = export_graph(estimator, views=3, size=(40, 48))
@@ -138,11 +147,11 @@ def test_all_packaged_weights_at_any_size(name: str) -> None:
     estimator = load_estimator(name)
     if not estimator.model.is_traceable:
         pytest.skip("how many planes it sweeps depends on the scene")
-    check_graph(export_graph(estimator), estimator)
+    check_graph(export_graph(estimator, size=(75, 86) if estimator.model.is_sized else None), estimator)
 
 
 def test_the_smallest_side_holds_all_modes() -> None:
-    assert smallest_side_px(make_estimator("freqlf-small").model) == 32
+    assert smallest_side_px(make_estimator("freqlf-plus-small").model) == 32
     assert smallest_side_px(SpectralConv2d(2, (64, 20))) == 65
     assert smallest_side_px(SpectralConv2d(2, (16, 40))) == 79
 

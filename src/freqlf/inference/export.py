@@ -120,6 +120,8 @@ def export_graph(estimator: Estimator, views: int = 9, size: tuple[int, int] | N
             f"{estimator.name} sweeps as many planes as a scene needs, which a graph cannot; "
             "export another model, such as freqlf-plus-small"
         )
+    if estimator.model.is_sized and size is None:
+        raise FreqLFError(f"a graph of {estimator.name} is for images of one size: give it with --size HEIGHT WIDTH")
     maps = Maps(estimator).eval()
     smallest_px = smallest_side_px(maps)
     traced = _choose_traced_size(size, smallest_px)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from freqlf.lightfield import LightField
-from freqlf.models.backbone import Backbone
+from freqlf.models.backbone import Backbone, Hourglass
 from freqlf.models.base import DisparityModel, Reader
 from freqlf.models.config import EPI_LINES
 from freqlf.models.convolution import convolve
@@ -253,6 +253,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         self.slope, self.sweep, self.contrast_windows_px = slope, sweep, tuple(contrast_windows_px)
         self.slope_lines = choose_slope_lines(self.lines)
         self.is_traceable = sweep is None  # how many planes there are depends on the scene
+        self.is_sized = any(isinstance(one.layers, Hourglass) for one in passes)  # odd sides are padded
 
     def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
         """The mixtures of all passes; only the last one is asked at `queries`."""

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -69,16 +70,16 @@ class Hourglass(nn.Module):
             part = Tile(y, x, min(2 * tile.height, H - y), min(2 * tile.width, W - x))
             missing = (0, 2 * tile.width - part.width, 0, 2 * tile.height - part.height)
             seen = gelu_of(normalise_pixels(part.of(field)))
-            return self.shrink[level](F.pad(seen, missing) if any(missing) else seen)
+            return self.shrink[level](F.pad(seen, missing) if torch.jit.is_tracing() or any(missing) else seen)
 
-        return tiling.fill(-(-H // 2), -(-W // 2), f"{stage} down", compute)
+        return tiling.fill((H + 1) // 2, (W + 1) // 2, f"{stage} down", compute)
 
     def _add_coarse(self, level: int, field: Tensor, coarse: Tensor, tiling: Tiling, stage: str) -> Tensor:
         H, W = field.shape[-2:]
 
         def compute(tile: Tile) -> Tensor:
             y, x = tile.y // 2, tile.x // 2
-            part = Tile(y, x, -(-(tile.y + tile.height) // 2) - y, -(-(tile.x + tile.width) // 2) - x)
+            part = Tile(y, x, (tile.y + tile.height + 1) // 2 - y, (tile.x + tile.width + 1) // 2 - x)
             wide = F.interpolate(
                 self.widen[level](gelu_of(normalise_pixels(part.of(coarse)))), scale_factor=2.0, mode="nearest"
             )

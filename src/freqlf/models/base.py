@@ -24,12 +24,14 @@ class DisparityModel(nn.Module, ABC, Generic[Views]):
         lines: the lines of views that it needs, keys of `freqlf.lightfield.LINES`.
         is_probabilistic: whether its mixtures say how sure it is; else their means are all it knows.
         is_traceable: whether its operations are the same for all light fields of a size, so that a graph can hold them.
+        is_sized: whether such a graph is for images of one size only.
         reading: which disparity of its mixtures is the estimate.
     """
 
     lines: tuple[str, ...]
     is_probabilistic = True
     is_traceable = True
+    is_sized = False
     reading: Reading = "tempered"
 
     def forward(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> Mixture:

@@ -103,4 +103,7 @@ class HybridLayer(nn.Module):
 
 def normalise_pixels(field: Tensor) -> Tensor:
     """Zero mean and unit variance over the channels of every pixel of (B, C, H, W), as in layer normalisation."""
+    if torch.jit.is_tracing():  # a graph of any size does not know how many channels there are
+        centred = field - field.mean(dim=1, keepdim=True)
+        return centred * (centred.square().mean(dim=1, keepdim=True) + 1e-5).rsqrt()
     return F.layer_norm(field.permute(0, 2, 3, 1), field.shape[1:2]).permute(0, 3, 1, 2)
