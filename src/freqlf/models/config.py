@@ -283,28 +283,30 @@ class AlignedConfig:
 
 ModelConfig = EpiConfig | OcclusionConfig | AlignedConfig
 
+_FIRST_PASS = PassConfig(channels=32, layers=3, shared_channels=16)
+_FAR_SIGHTED_PASS = PassConfig(
+    channels=64,
+    layers=2,
+    stem_channels=96,
+    windows_px=(7, 21),
+    shared_channels=32,
+    coarse_channels=(96, 128),
+    offset_px=0.1,
+    second_opinion=True,
+    spacings_px=(2, 6, 16),
+)
+_AROUND_PX = (-0.25, -0.1, 0.1, 0.25)  # costs around the estimate, in models that enumerate disparities
+
 # The first three are the paper's models. The others see the views aligned by a slope field, which learns much sooner.
 PRESETS: dict[str, ModelConfig] = {
     "freqlf": EpiConfig(),
     "freqlf-plus": OcclusionConfig(),
     # As deep and narrower, to be trained on crops of 48 px and run on whole scenes.
     "freqlf-paper-small": EpiConfig(channels=48, stream_channels=24, field="frequency", reference_px=48),
+    # A second opinion adds surfaces where texture is faint, and the second pass sees far, by an hourglass.
     "freqlf-small": AlignedConfig(
         lines=EPI_LINES,
-        passes=(
-            PassConfig(channels=32, layers=3, shared_channels=16),
-            PassConfig(
-                channels=64,
-                layers=2,
-                stem_channels=96,
-                windows_px=(7, 21),
-                shared_channels=32,
-                coarse_channels=(96, 128),
-                offset_px=0.1,
-                second_opinion=True,
-                spacings_px=(2, 6, 16),
-            ),
-        ),
+        passes=(_FIRST_PASS, _FAR_SIGHTED_PASS),
         components=7,
         contrast_windows_px=(5, 9),
         reading="surface",
@@ -312,30 +314,12 @@ PRESETS: dict[str, ModelConfig] = {
     ),
     "freqlf-plus-small": AlignedConfig(
         lines=STAR_LINES,
-        passes=(
-            PassConfig(channels=32, layers=3, shared_channels=16),
-            PassConfig(windows_px=(7, 21), relative_px=(-0.25, -0.1, 0.1, 0.25), shared_channels=16),
-        ),
+        passes=(_FIRST_PASS, PassConfig(windows_px=(7, 21), relative_px=_AROUND_PX, shared_channels=16)),
         components=7,
     ),
-    # A plane sweep adds surfaces where texture is faint; the second pass sees far, by an hourglass.
     "freqlf-plus-sweep": AlignedConfig(
         lines=STAR_LINES,
-        passes=(
-            PassConfig(channels=32, layers=3, shared_channels=16),
-            PassConfig(
-                channels=64,
-                layers=2,
-                stem_channels=96,
-                windows_px=(7, 21),
-                relative_px=(-0.25, -0.1, 0.1, 0.25),
-                shared_channels=32,
-                coarse_channels=(96, 128),
-                offset_px=0.1,
-                second_opinion=True,
-                spacings_px=(2, 6, 16),
-            ),
-        ),
+        passes=(_FIRST_PASS, replace(_FAR_SIGHTED_PASS, relative_px=_AROUND_PX)),
         components=7,
         sweep=SweepConfig(),
         reading="surface",
