@@ -57,7 +57,7 @@ def test_bands_end_where_the_model_does():
             for config in (
                 PRESETS["freqlf"],
                 replace(PRESETS["freqlf"], band="literal"),
-                PRESETS["freqlf-small"],
+                PRESETS["freqlf-plus-small"],
                 replace(PRESETS["freqlf"], switches=Switches(fourier=False)),
             )
         )
