@@ -2,10 +2,10 @@ import torch
 
 from freqlf.lightfield import LINES
 from freqlf.models.evidence import (
-    count_context_channels,
-    count_half_line_channels,
     count_hypotheses,
     gather_evidence,
+    name_context,
+    name_half_line,
     surround,
 )
 from freqlf.models.halflines import HalfLines
@@ -36,8 +36,8 @@ def test_surroundings_hold_the_farthest_and_the_nearest_surface() -> None:
 def test_shapes_and_scale(plane_stacks) -> None:
     stacks = plane_stacks(0.5, rows=7, columns=7)
     evidence = evidence_of(stacks, flat(stacks, 0.4, 0.0, 1.0, 0.6), (-0.1, 0.1))
-    assert evidence.context.shape == (1, count_context_channels(4), 32, 40)
-    assert evidence.half_lines.shape == (1, 8, count_half_line_channels(4, (-0.1, 0.1)), 32, 40)
+    assert evidence.context.shape == (1, len(name_context(4)), 32, 40)
+    assert evidence.half_lines.shape == (1, 8, len(name_half_line(4, (-0.1, 0.1))), 32, 40)
     assert evidence.context.abs().max() < 5
     assert evidence.half_lines.abs().max() < 5
 
@@ -64,7 +64,7 @@ def test_the_number_of_views_does_not_change_the_channels(plane_stacks) -> None:
         stacks = plane_stacks(0.5, rows=rows, columns=columns)
         assert evidence_of(stacks, flat(stacks, 0, 0, 0, 0)).half_lines.shape[1:3] == (
             8,
-            count_half_line_channels(4, ()),
+            len(name_half_line(4, ())),
         )
 
 

@@ -45,7 +45,7 @@ SWEPT = replace(
         SMALL.passes[0],
         replace(SMALL.passes[1], layers=1, modes=2, coarse_channels=(8, 12), second_opinion=True, spacings_px=(2, 6)),
     ),
-    sweep=SweepConfig(),
+    sweep=SweepConfig(wide_windows_px=(13,)),
 )
 
 

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from freqlf.models.surroundings import count_surroundings_channels, describe_surroundings, fit_planes
+from freqlf.models.surroundings import describe_surroundings, fit_planes, name_surroundings
 
 
 def slanted(height: int = 40, width: int = 46) -> torch.Tensor:
@@ -46,7 +46,7 @@ def test_shearing_changes_nothing() -> None:
     deviation_px = torch.rand(2, 1, 31, 34, generator=generator)
     centre = torch.rand(2, 3, 31, 34, generator=generator)
     found = describe_surroundings(hypotheses_px, deviation_px, None, centre, (2, 5))
-    assert found.shape == (2, count_surroundings_channels(4, (2, 5), has_opinion=False), 31, 34)
+    assert found.shape == (2, len(name_surroundings(4, (2, 5), has_opinion=False)), 31, 34)
     assert found.abs().max() < 1.01
     sheared = describe_surroundings(hypotheses_px + 1.5, deviation_px, None, centre, (2, 5))
     assert (sheared - found).abs().max() < 1e-4

@@ -5,7 +5,7 @@ import torch
 
 from freqlf.models import sweep
 from freqlf.models.halflines import HalfLines
-from freqlf.models.kernels.planes import cost_fused, sweep_fused
+from freqlf.models.kernels.planes import cost_fused, refocus_fused, sweep_fused
 from freqlf.models.sweep import (
     MEASUREMENTS,
     Planes,
@@ -13,6 +13,7 @@ from freqlf.models.sweep import (
     cost_by_warping,
     normalise_contrast,
     place_planes,
+    refocus_by_warping,
     sweep_by_warping,
     sweep_planes,
     sweep_surfaces,
@@ -99,6 +100,36 @@ def test_fused_cost_equals_warps(views: int, height: int, width: int) -> None:
             torch.testing.assert_close(fused, warped, rtol=1e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize(("views", "height", "width"), [(3, 17, 40), (9, 32, 33), (17, 25, 31)])
+def test_fused_refocusing_equals_warps(views: int, height: int, width: int) -> None:
+    colours = random_half_lines(views, height, width, batch=2)
+    grey = replace(colours, centre=colours.centre[:, :1], views=colours.views[:, :, :1])
+    for part in (grey, grey.window(3, 5, 11, 19)):
+        for disparity_px in (-3.013, -1.0, 0.0, 0.511, 4.77):
+            fused, warped = (one(part, 1, disparity_px) for one in (refocus_fused, refocus_by_warping))
+            torch.testing.assert_close(fused, warped, rtol=1e-5, atol=2e-5)
+
+
+def test_refocused_views_show_texture_that_noise_hides(plane_stacks) -> None:
+    """Noise as strong as three times the texture: costs of views find few pixels, their mean nearly all."""
+    stacks = plane_stacks(0.62, rows=9, columns=9, height=64, width=72)
+    generator = torch.Generator().manual_seed(0)
+    noisy = {
+        line: 0.5 + 0.1 * stack + 0.1 * torch.randn(stack.shape, generator=generator) for line, stack in stacks.items()
+    }
+    half_lines = HalfLines.from_stacks(noisy, STAR)
+    slope_px = torch.linspace(-1, 2, 72).expand(1, 1, 64, 72)  # of no use but for its range
+    opinion = sweep_surfaces(half_lines, slope_px, SweepOptions(windows_px=(9,), wide_windows_px=(25,)))
+    assert opinion.hypotheses_px.shape == (1, 3, 64, 72)
+    narrow, by_cost, by_focus = ((opinion.hypotheses_px - 0.62).abs() > 0.2).float().mean(dim=(0, 2, 3))
+    assert by_focus < 0.02
+    assert by_cost < narrow
+    assert narrow > 0.2
+    assert opinion.doubts is not None
+    assert opinion.doubts.shape == (1, 2, 64, 72)
+    assert ((opinion.doubts > 0) & (opinion.doubts <= 1)).all()
+
+
 @pytest.mark.parametrize("contrast", [1.0, 0.02])
 def test_surfaces_are_found_in_bright_and_in_faint_texture(plane_stacks, contrast: float) -> None:
     stacks = plane_stacks(0.62, rows=9, columns=9, height=48, width=56)
@@ -120,6 +151,7 @@ def test_the_least_cost_is_found_whatever_the_order(monkeypatch) -> None:
         sweep, "cost_fused", lambda _, b, d, c: curves[:, planes_px.tolist().index(d)].view(2, 2).contiguous()
     )
     monkeypatch.setattr(sweep, "box_mean", lambda cost, window: cost)
-    found = sweep._find_cheapest(half_lines, 0, planes_px, SweepOptions(windows_px=(5,)))
+    found, doubt = sweep._find_cheapest(half_lines, 0, planes_px, SweepOptions(windows_px=(5,)))
+    torch.testing.assert_close(doubt.flatten(), torch.tensor([0.0, 0.0, 0.4, 0.0]))
     # Parabolas: (2, 0.5, 0.5) has its least half a step on, (1, 0, 3) a quarter of a step back.
     torch.testing.assert_close(found.flatten(), torch.tensor([-0.5, 0.25, -0.125, -0.0625]))

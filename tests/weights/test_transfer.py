@@ -5,7 +5,7 @@ import torch
 
 from freqlf.errors import FreqLFError
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig
+from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig, SweepConfig
 from freqlf.weights.files import write_weights
 from freqlf.weights.load import load_model
 from freqlf.weights.transfer import transfer_all, transfer_weights
@@ -15,9 +15,9 @@ TINY = AlignedConfig(lines=STAR_LINES, passes=(PASS,))
 
 
 def test_packaged_weights_by_name() -> None:
-    network = build_model(PRESETS["freqlf-small"])
-    assert transfer_weights(network, "freqlf-small") == []
-    for name, values in load_model("freqlf-small").state_dict().items():
+    network = build_model(PRESETS["freqlf-plus-small"])
+    assert transfer_weights(network, "freqlf-plus-small") == []
+    for name, values in load_model("freqlf-plus-small").state_dict().items():
         assert torch.equal(network.state_dict()[name], values)
 
 
@@ -30,9 +30,30 @@ def test_added_inputs_are_ignored_at_first(tmp_path, plane_stacks) -> None:
     notes = transfer_weights(wider, path)
     assert len(notes) == 1
     assert "passes.0.encoder.share.weight takes" in notes[0]
-    added = wider.state_dict()["passes.0.encoder.share.weight"][:, old.passes[0].encoder.share.in_channels :]
-    assert added.shape[1] == 2
-    assert (added == 0).all()
+    names = wider.name_channels()["passes.0.encoder.share.weight"]
+    for name, weight in zip(names, wider.state_dict()["passes.0.encoder.share.weight"].unbind(1), strict=True):
+        assert (weight == 0).all() == name.startswith("cost at"), name
+    stacks = plane_stacks(0.5)
+    with torch.inference_mode():
+        torch.testing.assert_close(wider(stacks).means, load_model(path)(stacks).means, rtol=0, atol=1e-5)
+
+
+def test_added_hypotheses_get_components_of_their_own(tmp_path, plane_stacks) -> None:
+    """Every input and every component finds its place, so what the old ones say is the same as before."""
+    torch.manual_seed(0)
+    swept = replace(TINY, passes=(replace(PASS, second_opinion=True),), sweep=SweepConfig())
+    path = tmp_path / "old.safetensors"
+    write_weights(path, swept, build_model(swept).state_dict(), {})
+    wider = build_model(replace(swept, sweep=SweepConfig(wide_windows_px=(25,))))
+    notes = transfer_weights(wider, path)
+    assert "passes.0.decoder.mlp.output.weight takes 21 of its 27 outputs from old.safetensors" in notes
+    stacks = plane_stacks(0.5)
+    with torch.inference_mode():
+        before, after = load_model(path)(stacks), wider.eval()(stacks)
+    # Four hypotheses and two opinions, then the first one again; now there are two more between them.
+    kept = [0, 1, 2, 3, 4, 5, 8]
+    for old, new in ((before.logits, after.logits), (before.means, after.means), (before.deviations, after.deviations)):
+        torch.testing.assert_close(new[:, kept], old, rtol=0, atol=1e-5)
 
 
 def test_a_new_layer_keeps_its_initial_weights(tmp_path) -> None:
@@ -66,14 +87,14 @@ def test_other_models_are_refused(tmp_path, changed: PassConfig, message: str) -
 
 
 def test_a_part_can_be_taken(plane_stacks) -> None:
-    network = build_model(PRESETS["freqlf-plus-sweep"])
+    network = build_model(PRESETS["freqlf-small"])
     before = {name: values.clone() for name, values in network.state_dict().items()}
-    assert transfer_weights(network, "freqlf-plus-small", "passes.0") == []
-    packaged = load_model("freqlf-plus-small").state_dict()
+    assert transfer_weights(network, "freqlf-small", "passes.0") == []
+    packaged = load_model("freqlf-small").state_dict()
     for name, values in network.state_dict().items():
         assert torch.equal(values, packaged[name] if name.startswith("passes.0") else before[name]), name
     with pytest.raises(FreqLFError, match=r"no passes\.7 that this model has, too"):
-        transfer_weights(network, "freqlf-plus-small", "passes.7")
+        transfer_weights(network, "freqlf-small", "passes.7")
 
 
 def test_parts_of_several_sources(tmp_path) -> None:

@@ -21,10 +21,10 @@ from freqlf.models.decoder import Decoder
 from freqlf.models.epi import SqueezeExcitation
 from freqlf.models.evidence import (
     EVIDENCE_REACH_PX,
-    count_context_channels,
-    count_half_line_channels,
     count_hypotheses,
     gather_evidence,
+    name_context,
+    name_half_line,
     surround,
 )
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
@@ -35,7 +35,7 @@ from freqlf.models.pointwise import mix_and_activate
 from freqlf.models.scale import gelu, gelu_of, scale_weights
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.streaming import read_field
-from freqlf.models.surroundings import count_surroundings_channels, describe_surroundings
+from freqlf.models.surroundings import describe_surroundings, name_surroundings
 from freqlf.models.sweep import SweepOptions, sweep_surfaces
 from freqlf.models.tiles import WHOLE, Tile, Tiling
 from freqlf.models.views import read_half_lines
@@ -46,25 +46,30 @@ SURFACE_RADIUS_PX = 0.3
 _EVIDENCE_COPIES = 3
 
 
-class EvidenceCounts(NamedTuple):
-    """Channels of evidence: `context` ones, `per_half_line` for each of the half-lines, and those of surroundings."""
+class EvidenceNames(NamedTuple):
+    """Channels of evidence: of the context, of each of the half-lines, and of surroundings."""
 
-    context: int
+    context: list[str]
     half_lines: int
-    per_half_line: int
-    surroundings: int = 0
+    per_half_line: list[str]
+    surroundings: list[str]
 
 
-def count_evidence(
-    lines: int, windows_px: Sequence[int], relative_px: Sequence[float], opinions: int, spacings_px: Sequence[int] = ()
-) -> EvidenceCounts:
-    """The inputs of a `HalfLineEncoder`; each line has two half-lines. `opinions` as in `RefinementPass`."""
-    hypotheses, has_contrast = count_hypotheses(windows_px) + opinions, opinions > 0
-    return EvidenceCounts(
-        count_context_channels(hypotheses, has_contrast=has_contrast),
+def name_evidence(
+    lines: int,
+    windows_px: Sequence[int],
+    relative_px: Sequence[float],
+    opinions: int,
+    wide_opinions: int = 0,
+    spacings_px: Sequence[int] = (),
+) -> EvidenceNames:
+    """The inputs of a `HalfLineEncoder`; each line has two half-lines. Opinions as in `RefinementPass`."""
+    hypotheses, has_contrast = count_hypotheses(windows_px) + opinions + wide_opinions, opinions > 0
+    return EvidenceNames(
+        name_context(hypotheses, has_contrast=has_contrast),
         2 * lines,
-        count_half_line_channels(hypotheses, relative_px, has_contrast=has_contrast),
-        count_surroundings_channels(hypotheses, spacings_px, has_opinion=opinions > 0) if spacings_px else 0,
+        name_half_line(hypotheses, relative_px, has_contrast=has_contrast),
+        name_surroundings(hypotheses, spacings_px, has_opinion=opinions > 0, wide=wide_opinions) if spacings_px else [],
     )
 
 
@@ -105,7 +110,7 @@ class HalfLineEncoder(nn.Module):
 
     def __init__(
         self,
-        counts: EvidenceCounts,
+        names: EvidenceNames,
         stem_channels: int,
         channels: int,
         *,
@@ -113,13 +118,14 @@ class HalfLineEncoder(nn.Module):
         shared_channels: int = 0,
     ) -> None:
         super().__init__()
-        self.evidence_channels = counts.context + counts.half_lines * counts.per_half_line + counts.surroundings
-        self.surroundings_channels = counts.surroundings
+        self.names = names
+        rest = len(names.context) + len(names.surroundings)
+        self.evidence_channels = rest + names.half_lines * len(names.per_half_line)
         self.share: nn.Conv2d | None = None
         if shared_channels:
-            self.share = nn.Conv2d(counts.per_half_line, shared_channels, 1)
+            self.share = nn.Conv2d(len(names.per_half_line), shared_channels, 1)
             scale_weights(self.share, gain=2.0, after_gelu=False)
-        inputs = counts.context + counts.half_lines * (shared_channels or counts.per_half_line) + counts.surroundings
+        inputs = rest + names.half_lines * (shared_channels or len(names.per_half_line))
         self.read = nn.Conv2d(inputs, stem_channels, 1)
         self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
         # Evidence has about half of unit scale, shared features have all of it; the reweighting starts at one half.
@@ -159,6 +165,15 @@ class HalfLineEncoder(nn.Module):
         features = tiling.fill(H, W, stage, encode)
         return features if self.squeeze is None else self.squeeze(features)
 
+    def name_inputs(self) -> dict[str, list[str]]:
+        """What the inputs of its first layers are, by the names of their weights."""
+        measured = self.names.per_half_line
+        if self.share is not None:
+            measured = [f"shared {i}" for i in range(self.share.out_channels)]
+        of_half_lines = [f"{name} of half-line {j}" for j in range(self.names.half_lines) for name in measured]
+        inputs = {"read.weight": [*self.names.context, *of_half_lines, *self.names.surroundings]}
+        return inputs if self.share is None else inputs | {"share.weight": self.names.per_half_line}
+
     def measure(self, half_lines: Tensor) -> Tensor:
         """What is read of the half-lines (B, J, channels, H, W), as channels of the image."""
         if self.share is not None:
@@ -175,7 +190,7 @@ class RefinementPass(nn.Module):
     """Evidence about hypotheses in, a mixture anchored at them out.
 
     windows_px, relative_px: see `PassConfig`.
-    opinions: surfaces of the second opinion that are hypotheses too; 0 for a pass that knows of none.
+    has_opinion: whether the surfaces of the second opinion are hypotheses too.
     spacings_px: see `PassConfig`.
     """
 
@@ -187,22 +202,22 @@ class RefinementPass(nn.Module):
         *,
         windows_px: Sequence[int],
         relative_px: Sequence[float],
-        opinions: int = 0,
+        has_opinion: bool = False,
         spacings_px: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.layers = layers
         self.decoder = decoder
-        self.windows_px, self.relative_px, self.opinions = tuple(windows_px), tuple(relative_px), opinions
+        self.windows_px, self.relative_px, self.has_opinion = tuple(windows_px), tuple(relative_px), has_opinion
         self.spacings_px = tuple(spacings_px)
 
     def propose(self, believed: Surfaces, opinion: SecondOpinion | None, centre: Tensor) -> Proposal:
         """Hypotheses: the estimate, surfaces around it, the alternative, those of the second opinion."""
         hypotheses_px = surround(believed.estimate_px, believed.alternative_px, self.windows_px)
-        opinion = opinion if self.opinions else None
+        opinion = opinion if self.has_opinion else None
         if opinion is not None:
-            hypotheses_px = torch.cat((hypotheses_px, opinion.surfaces_px), dim=1)
+            hypotheses_px = torch.cat((hypotheses_px, opinion.hypotheses_px), dim=1)
         surroundings = None
         if self.spacings_px:
             assert believed.deviation_px is not None  # the pass before this one was asked for it
@@ -228,6 +243,19 @@ class RefinementPass(nn.Module):
         """The latent field (B, channels, H, W)."""
         field = self.encoder(half_lines, proposal, self.relative_px, tiling=tiling, stage=f"{stage}, evidence")
         return self.layers.update(field, tiling, f"{stage}, layer")
+
+    def name_channels(self) -> dict[str, list[str]]:
+        """What the inputs of the first layers and the outputs of the last one are, by the names of their weights."""
+        inputs = {f"encoder.{weight}": names for weight, names in self.encoder.name_inputs().items()}
+        hypotheses = sum(name.startswith("difference") for name in self.encoder.names.context) + 1
+        anchors = min(hypotheses, self.decoder.components)
+        parts = self.decoder.mlp.output.out_channels // self.decoder.components
+        outputs = [
+            f"output {part} of anchor {k % anchors}, turn {k // anchors}"
+            for part in range(parts)
+            for k in range(self.decoder.components)
+        ]
+        return inputs | {f"decoder.mlp.output.{one}": outputs for one in ("weight", "bias")}
 
     def _choose_anchors(self, hypotheses_px: Tensor) -> Tensor:
         """The estimate comes first, so that a decoder of fewer components starts from it."""
@@ -268,6 +296,11 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
             if number < len(self.passes):
                 believed = Surfaces(*self._read_surfaces(number)(mixtures[-1]).split(1, dim=1))
         return mixtures
+
+    def name_channels(self) -> dict[str, list[str]]:
+        """Those of all passes."""
+        passes = enumerate(self._passes)
+        return {f"passes.{i}.{weight}": names for i, one in passes for weight, names in one.name_channels().items()}
 
     def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
         """All lines, packed by half-lines."""
@@ -330,7 +363,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         if self.sweep is not None:
             asked_bytes = view_bytes + view_bytes // 3
         channels = max(encoder.look.out_channels for encoder in encoders)
-        maps = MAPS + max(encoder.surroundings_channels for encoder in encoders)
+        maps = MAPS + max(len(encoder.names.surroundings) for encoder in encoders)
         widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)
         return Footprint(
             view_bytes,

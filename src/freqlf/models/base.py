@@ -53,6 +53,10 @@ class DisparityModel(nn.Module, ABC, Generic[Views]):
     def stream(self, views: Views, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
         """The maps (B, maps, H, W) that `read` takes from the last mixture, tile by tile: the same for any tiling."""
 
+    def name_channels(self) -> dict[str, list[str]]:
+        """Weights whose inputs, or outputs in the last layers, a model may have more of: what these are, in order."""
+        return {}
+
     @abstractmethod
     def footprint(self, views: int) -> Footprint:
         """The memory that `stream` takes if it reads so many views."""

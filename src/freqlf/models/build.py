@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from freqlf.models.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, count_evidence
+from freqlf.models.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, name_evidence
 from freqlf.models.backbone import FlatBackbone, Hourglass
 from freqlf.models.base import DisparityModel
 from freqlf.models.config import (
@@ -80,22 +80,23 @@ def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
 
 def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:
     switches = config.switches
-    opinions = config.opinions if one.second_opinion else 0
-    counts = count_evidence(len(config.lines), one.windows_px, one.relative_px, opinions, one.spacings_px)
+    opinions, wide_opinions = (config.opinions, config.wide_opinions) if one.second_opinion else (0, 0)
+    names = name_evidence(len(config.lines), one.windows_px, one.relative_px, opinions, wide_opinions, one.spacings_px)
     encoder = HalfLineEncoder(
-        counts, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
+        names, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
     )
     layers = _build_hourglass(config, one) if one.coarse_channels else _build_flat_backbone(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)
     if switches.probabilistic:
-        decoder = _build_anchored_decoder(config, one, config.components + opinions, is_first=is_first)
+        components = config.components + opinions + wide_opinions
+        decoder = _build_anchored_decoder(config, one, components, is_first=is_first)
     return RefinementPass(
         encoder,
         layers,
         decoder,
         windows_px=one.windows_px,
         relative_px=one.relative_px,
-        opinions=opinions,
+        has_opinion=one.second_opinion,
         spacings_px=one.spacings_px,
     )
 

@@ -215,10 +215,13 @@ class SweepConfig:
     margin_px: float = 0.5
     most_planes: int = 40
     windows_px: tuple[int, ...] = (5, 9)
+    wide_windows_px: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         _check_positive(self, "most_planes")
         _check_windows(self.windows_px)
+        if self.wide_windows_px:
+            _check_windows(self.wide_windows_px)
         if self.step_px <= 0 or self.margin_px < 0:
             raise FreqLFError(
                 f"step_px must be positive and margin_px not negative, not {self.step_px}, {self.margin_px}"
@@ -272,8 +275,13 @@ class AlignedConfig:
 
     @property
     def opinions(self) -> int:
-        """How many surfaces a second opinion has."""
+        """How many surfaces a second opinion has, without wide ones."""
         return len(self.contrast_windows_px if self.sweep is None else self.sweep.windows_px)
+
+    @property
+    def wide_opinions(self) -> int:
+        """How many surfaces of wide windows it has, see `SecondOpinion`."""
+        return 0 if self.sweep is None else 2 * len(self.sweep.wide_windows_px)
 
     @property
     def enumerates_disparities(self) -> bool:
@@ -319,9 +327,9 @@ PRESETS: dict[str, ModelConfig] = {
     ),
     "freqlf-plus-sweep": AlignedConfig(
         lines=STAR_LINES,
-        passes=(_FIRST_PASS, replace(_FAR_SIGHTED_PASS, relative_px=_AROUND_PX)),
+        passes=(replace(_FIRST_PASS, second_opinion=True), replace(_FAR_SIGHTED_PASS, relative_px=_AROUND_PX)),
         components=7,
-        sweep=SweepConfig(),
+        sweep=SweepConfig(wide_windows_px=(25,)),
         reading="surface",
         reference_px=160,
     ),

@@ -39,26 +39,32 @@ EVIDENCE_REACH_PX = 5
 class Evidence(NamedTuple):
     """Inputs of an encoder, all of order 1.
 
-    context: (B, count_context_channels(N), H, W), appearance and relative hypotheses.
-    half_lines: (B, J, count_half_line_channels(N, ...), H, W), the same measurements for each of J half-lines.
+    context: (B, channels, H, W), appearance and relative hypotheses, see `name_context`.
+    half_lines: (B, J, channels, H, W), the same measurements for each of J half-lines, see `name_half_line`.
     """
 
     context: Tensor
     half_lines: Tensor
 
 
-def count_context_channels(hypotheses: int, *, has_contrast: bool = False) -> int:
-    """Colour, two gradients at two scales, the other hypotheses and the estimate's bumpiness; with normalised views
-    two costs of each hypothesis in its neighbourhood.
-    """
-    return 3 + 2 + 2 + (hypotheses - 1) + 1 + (2 * hypotheses if has_contrast else 0)
+def name_context(hypotheses: int, *, has_contrast: bool = False) -> list[str]:
+    """What the channels of the context are, so that weights find theirs in a model with more of them."""
+    others, each = range(1, hypotheses), range(hypotheses)
+    names = ["red", "green", "blue", "texture x", "texture y", "smooth texture x", "smooth texture y"]
+    names += [*(f"difference {i}" for i in others), "bumpiness"]
+    if has_contrast:  # two costs of each hypothesis in its neighbourhood
+        names += [*(f"cost around {i}" for i in each), *(f"contrast cost around {i}" for i in each)]
+    return names
 
 
-def count_half_line_channels(hypotheses: int, relative_px: Sequence[float], *, has_contrast: bool = False) -> int:
-    """Two costs of each hypothesis, one of each relative disparity, of near and far views, and three more; with
-    normalised views a third cost of each hypothesis.
-    """
-    return 2 * hypotheses + len(relative_px) + 2 + 3 + (hypotheses if has_contrast else 0)
+def name_half_line(hypotheses: int, relative_px: Sequence[float], *, has_contrast: bool = False) -> list[str]:
+    """What the measurements of a half-line are; see `_measure`."""
+    names = ["cost 0", "logarithm 0", "near", "far", "share"]
+    names += [f"{kind} {i}" for i in range(1, hypotheses) for kind in ("cost", "logarithm")]
+    names += [f"cost at {offset_px:+g}" for offset_px in relative_px]
+    if has_contrast:
+        names += [f"contrast cost {i}" for i in range(hypotheses)]
+    return [*names, "offset", "certainty"]
 
 
 @torch.no_grad()
@@ -122,7 +128,7 @@ def _measure_fused(
     B, N, H, W = hypotheses_px.shape
     J = len(half_lines.slices)
     around_px = [hypotheses_px[:, :1] + offset_px for offset_px in relative_px]
-    channels = count_half_line_channels(N, relative_px, has_contrast=normalised is not None)
+    channels = len(name_half_line(N, relative_px, has_contrast=normalised is not None))
     measurements = hypotheses_px.new_empty(B, J, channels, H, W)
     compare_hypotheses(half_lines.packed(), torch.cat([hypotheses_px, *around_px], dim=1), N, measurements)
     if normalised is not None:

@@ -30,10 +30,20 @@ class SecondOpinion(NamedTuple):
 
     normalised: the views by their local contrast.
     surfaces_px: (B, windows, H, W), the disparities at which they agree best.
+    wide_px: (B, n, H, W), those in windows that are too wide for edges, for the faintest texture and noise, if any.
+    doubts: (B, n, H, W), the cost of these over that of all planes on average: 0 if they are the only ones that may be
+        right, 1 if any plane is as good.
     """
 
     normalised: HalfLines
     surfaces_px: Tensor
+    wide_px: Tensor | None = None
+    doubts: Tensor | None = None
+
+    @property
+    def hypotheses_px(self) -> Tensor:
+        """All surfaces, (B, windows + n, H, W)."""
+        return self.surfaces_px if self.wide_px is None else torch.cat((self.surfaces_px, self.wide_px), dim=1)
 
 
 @torch.no_grad()

@@ -6,6 +6,7 @@ as in a cross-bilateral filter with holes (Petschnigg et al., SIGGRAPH 2004; Dam
 differences of disparities are given away, so shearing the light field leaves them as they are.
 """
 
+import itertools
 from collections.abc import Sequence
 
 import torch
@@ -27,10 +28,16 @@ _RIDGE = 0.1
 _FINE, _COARSE = 8.0, 1.0
 
 
-def count_surroundings_channels(hypotheses: int, spacings_px: Sequence[int], *, has_opinion: bool) -> int:
-    """Channels of `describe_surroundings`."""
-    surfaces = 2 if has_opinion else 1
-    return (hypotheses - 1) + 2 * surfaces * len(spacings_px) + surfaces + (3 if has_opinion else 0)
+def name_surroundings(hypotheses: int, spacings_px: Sequence[int], *, has_opinion: bool, wide: int = 0) -> list[str]:
+    """What the channels of `describe_surroundings` are; `wide` counts the surfaces of wide windows."""
+    surfaces = ("estimate", "opinion") if has_opinion else ("estimate",)
+    names = [f"fine difference {i}" for i in range(1, hypotheses)]
+    for spacing_px, scale in itertools.product(spacings_px, ("fine", "coarse")):
+        names += [f"{scale} plane {spacing_px} of {surface}" for surface in surfaces]
+    names += [f"certainty of {surface}" for surface in surfaces]
+    if has_opinion:
+        names += [f"{colour} by contrast" for colour in ("red", "green", "blue")]
+    return names + [f"doubt {i}" for i in range(wide)]
 
 
 @torch.no_grad()
@@ -44,8 +51,8 @@ def describe_surroundings(
     """Inputs (B, channels, H, W) of an encoder, all of order 1.
 
     Differences of the hypotheses (B, N, H, W) from the first one, the estimate, at a fine scale; those of planes
-    through the estimates and through the second opinion's surfaces around a pixel; how sure these are; and the view by
-    its contrast, for faint edges.
+    through the estimates and through the second opinion's surfaces around a pixel; how sure these are; the view by
+    its contrast, for faint edges; and how doubtful the surfaces of wide windows are.
 
     deviation_px: (B, 1, H, W), of the estimate.
     opinion: sure where its surfaces agree.
@@ -67,6 +74,8 @@ def describe_surroundings(
     parts.append(0.25 * torch.log(certainty + 1e-3) + 0.8)
     if opinion is not None:
         parts.append((0.5 * opinion.normalised.centre).clamp_(-2, 2))
+        if opinion.doubts is not None:
+            parts.append(0.5 * torch.log(opinion.doubts.clamp_min(1e-3)) + 1)
     return torch.cat(parts, dim=1)
 
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from freqlf.models.filters import box_mean, median3
 from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
 from freqlf.models.kernels import can_fuse
-from freqlf.models.kernels.planes import cost_fused, sweep_fused
+from freqlf.models.kernels.planes import cost_fused, refocus_fused, sweep_fused
 from freqlf.models.opinion import SecondOpinion, normalise_contrast
 
 # Added to differences before their logarithm: about that of neighbouring 8-bit levels.
@@ -23,6 +23,9 @@ _FLOOR = 0.003
 _CAUTION = 0.1
 # Of the least squares on normalised views, whose differences are of order 1: see `HalfLines.normal_equations`.
 _ROBUSTNESS, _DAMPING, _LARGEST_STEP_PX = 0.3, 1e-3, 0.15
+
+# Of refocused views: the window that they are smoothed with, and what is added to their squared contrast, 1 at most.
+_SMOOTHING_PX, _LEAST_CONTRAST = 3, 1e-3
 
 MEASUREMENTS = 3  # for each plane and half-line
 
@@ -51,17 +54,22 @@ class SweepOptions:
         margin_px: how far they go beyond the range of the slope field.
         most_planes: planes at most.
         windows_px: sides of the windows that costs are averaged over; each gives a surface.
+        wide_windows_px: sides of wide ones, for faint texture and noise; each gives two surfaces, see `SecondOpinion`.
     """
 
     step_px: float = 0.25
     margin_px: float = 0.5
     most_planes: int = 40
     windows_px: tuple[int, ...] = (5, 9)
+    wide_windows_px: tuple[int, ...] = ()
 
 
 @torch.no_grad()
 def sweep_surfaces(half_lines: HalfLines, slope_px: Tensor, options: SweepOptions) -> SecondOpinion:
     """The plane of least cost in each window, made exact by a parabola and a Lucas-Kanade step.
+
+    In wide windows also the plane on which the views' mean, refocused there, has most contrast: the focus cue (Tao et
+    al., ICCV 2013). A mean of many views has little noise, so it finds texture that no pair of views shows.
 
     slope_px (B, 1, H, W) says which planes are worth trying.
     """
@@ -72,24 +80,39 @@ def sweep_surfaces(half_lines: HalfLines, slope_px: Tensor, options: SweepOption
         centre=normalised.centre.mean(dim=1, keepdim=True),
         views=normalised.views.mean(dim=2, keepdim=True),
     )
-    found = torch.stack([_find_cheapest(grey, b, planes.disparities_px[b], options) for b in range(len(slope_px))])
-    surfaces_px = [
-        _step_closer(normalised, one, window_px)
-        for one, window_px in zip(found.split(1, dim=1), options.windows_px, strict=True)
-    ]
-    return SecondOpinion(normalised, torch.cat(surfaces_px, dim=1))
+    found = [_find_cheapest(grey, b, planes.disparities_px[b], options) for b in range(len(slope_px))]
+    found_px, doubts = (torch.stack(one) for one in zip(*found, strict=True))
+    windows_px = (*options.windows_px, *options.wide_windows_px, *options.wide_windows_px)
+    surfaces_px = torch.cat(
+        [_step_closer(normalised, *one) for one in zip(found_px.split(1, dim=1), windows_px, strict=True)], dim=1
+    )
+    exact = len(options.windows_px)
+    if not options.wide_windows_px:
+        return SecondOpinion(normalised, surfaces_px)
+    return SecondOpinion(normalised, surfaces_px[:, :exact], surfaces_px[:, exact:], doubts[:, exact:])
 
 
-def _find_cheapest(grey: HalfLines, b: int, disparities_px: Tensor, options: SweepOptions) -> Tensor:
-    """Disparities (windows, H, W) of least cost in each window; only three costs a pixel are kept."""
-    compute = cost_fused if can_fuse(grey.centre, grey.views) else cost_by_warping
-    (H, W), windows = grey.centre.shape[-2:], len(options.windows_px)
-    least = grey.centre.new_full((windows, H, W), math.inf)
-    before, after, previous = (torch.zeros_like(least) for _ in range(3))
+def _find_cheapest(grey: HalfLines, b: int, disparities_px: Tensor, options: SweepOptions) -> tuple[Tensor, Tensor]:
+    """Disparities of least cost in each window, and their doubts, (windows, H, W); few costs of a pixel are kept.
+
+    Windows first, then wide ones, then wide ones again by the contrast of refocused views.
+    """
+    is_fused = can_fuse(grey.centre, grey.views)
+    compute, refocus = (cost_fused, refocus_fused) if is_fused else (cost_by_warping, refocus_by_warping)
+    wide_px, windows_px = options.wide_windows_px, (*options.windows_px, *options.wide_windows_px)
+    H, W = grey.centre.shape[-2:]
+    least = grey.centre.new_full((len(windows_px) + len(wide_px), H, W), math.inf)
+    before, after, previous, total = (torch.zeros_like(least) for _ in range(4))
     best = torch.zeros_like(least, dtype=torch.long)
     for plane, disparity_px in enumerate(disparities_px.tolist()):
-        cost = compute(grey, b, disparity_px, _CAUTION)
-        costs = torch.cat([box_mean(cost[None, None], window) for window in options.windows_px], dim=1)[0]
+        cost = compute(grey, b, disparity_px, _CAUTION)[None, None]
+        parts = [box_mean(cost, window) for window in windows_px]
+        if wide_px:
+            # Views between pixels have less noise than those on them, unless both are smoothed.
+            contrast = box_mean(refocus(grey, b, disparity_px)[None, None], _SMOOTHING_PX).square_()
+            parts += [1 / (box_mean(contrast, window) + _LEAST_CONTRAST) for window in wide_px]
+        costs = torch.cat(parts, dim=1)[0]
+        total += costs
         follows = best == plane - 1
         after = torch.where(follows, costs, after)
         is_less = costs < least
@@ -100,7 +123,8 @@ def _find_cheapest(grey: HalfLines, b: int, disparities_px: Tensor, options: Swe
     curvature = before - 2 * least + after
     is_inside = (best > 0) & (best < len(disparities_px) - 1) & (curvature > 0)
     offset = torch.where(is_inside, 0.5 * (before - after) / curvature, 0.0).clamp_(-0.5, 0.5)
-    return disparities_px[best] + options.step_px * offset
+    doubt = least * len(disparities_px) / total.clamp_min(1e-6)
+    return disparities_px[best] + options.step_px * offset, doubt
 
 
 def _step_closer(normalised: HalfLines, disparity_px: Tensor, window_px: int) -> Tensor:
@@ -123,6 +147,15 @@ def cost_by_warping(half_lines: HalfLines, b: int, disparity_px: float, caution:
     ]
     costs = average_parts(parts)[0]  # J, H, W
     return torch.minimum(costs[0::2], costs[1::2]).sum(dim=0) + caution * costs.sum(dim=0)
+
+
+def refocus_by_warping(half_lines: HalfLines, b: int, disparity_px: float) -> Tensor:
+    """The mean of image b's grey views, the centre among them, refocused on one disparity, (H, W)."""
+    one = replace(half_lines, centre=half_lines.centre[b : b + 1], views=half_lines.views[b : b + 1])
+    everywhere_px = one.centre[:, :1].new_full((1, 1, *one.centre.shape[-2:]), disparity_px)
+    parts = [(values.sum(dim=1), visible.sum(dim=1)) for values, visible in one.residuals(everywhere_px)]
+    total, count = (torch.stack(sums).sum(dim=0) for sums in zip(*parts, strict=True))
+    return (one.centre + total / (count + 1).unsqueeze(1))[0, 0]
 
 
 @torch.no_grad()

@@ -2,14 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from torch import Tensor, nn
+import torch
+from torch import Tensor
 
 from freqlf.errors import FreqLFError
+from freqlf.models.base import DisparityModel
+from freqlf.models.build import build_model
 from freqlf.weights.load import find_weights, read_any_weights
 
 
-def transfer_all(network: nn.Module, sources: Sequence[str | Path], parts: Sequence[str]) -> list[str]:
+def transfer_all(network: DisparityModel[Any], sources: Sequence[str | Path], parts: Sequence[str]) -> list[str]:
     """`transfer_weights` of one source after the other, each with its parts; none given takes all of each."""
     if parts and len(parts) != len(sources):
         raise FreqLFError(f"each of the weights needs its part, or none of them: {len(sources)} and {len(parts)} given")
@@ -19,18 +23,23 @@ def transfer_all(network: nn.Module, sources: Sequence[str | Path], parts: Seque
     return notes
 
 
-def transfer_weights(network: nn.Module, source: str | Path, part: str = "") -> list[str]:
+def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str = "") -> list[str]:
     """Put packaged weights (by name), a .safetensors file or a checkpoint into a network; notes say what did not fit.
 
     part: only those whose names begin so, such as passes.0, the first pass; several with commas between.
 
-    A layer that has more inputs in the network than in the source takes the source's for the first ones and ignores
-    the others until it has learned about them. Layers that the source does not have keep their initial weights.
-    Anything else is another model and is refused.
+    A layer that has more inputs in the network than in the source ignores the others until it has learned about them;
+    one that has more outputs, and layers that the source does not have, keep the initial weights of these. Which inputs
+    and outputs are the same is known by their names, see `DisparityModel.name_channels`. Anything else is another
+    model and is refused.
     """
     path = find_weights(source)
     beginnings = tuple(part.split(","))
-    found = {name: one for name, one in read_any_weights(path).state.items() if name.startswith(beginnings)}
+    weights = read_any_weights(path)
+    found = {name: one for name, one in weights.state.items() if name.startswith(beginnings)}
+    with torch.device("meta"):
+        old_names = build_model(weights.config).name_channels()
+    new_names = network.name_channels()
     wanted = network.state_dict()
     if not set(found) & set(wanted):
         what = f"no {part} that this model has, too" if part else "no layer of this model"
@@ -42,8 +51,12 @@ def transfer_weights(network: nn.Module, source: str | Path, part: str = "") -> 
         if name not in found:
             notes.append(f"{name} starts from random weights: {path.name} has none")
         elif found[name].shape != values.shape:
-            _widen(values, found[name], name, path)
-            notes.append(f"{name} takes {found[name].shape[1]} of its {values.shape[1]} inputs from {path.name}")
+            axis, places = _find_places(found[name], values, old_names.get(name), new_names.get(name), name, path)
+            if axis == 1:
+                values.zero_()
+            values.index_copy_(axis, places, found[name])
+            kind = "inputs" if axis == 1 else "outputs"
+            notes.append(f"{name} takes {len(places)} of its {values.shape[axis]} {kind} from {path.name}")
         else:
             values.copy_(found[name])
     missing = sorted(set(found) - set(wanted))
@@ -53,16 +66,13 @@ def transfer_weights(network: nn.Module, source: str | Path, part: str = "") -> 
     return notes
 
 
-def _widen(values: Tensor, found: Tensor, name: str, path: Path) -> None:
-    """Copy the weights (outputs, inputs, ...) of a layer into those of one with more inputs."""
-    is_wider = (
-        values.ndim == found.ndim >= 2
-        and values.shape[0] == found.shape[0]
-        and values.shape[1] > found.shape[1]
-        and values.shape[2:] == found.shape[2:]
-    )
-    if not is_wider:
-        shapes = " x ".join(map(str, found.shape)), " x ".join(map(str, values.shape))
-        raise FreqLFError(f"{path} has weights of another model: {name} is {shapes[0]} there and {shapes[1]} here")
-    values.zero_()
-    values[:, : found.shape[1]].copy_(found)
+def _find_places(
+    old: Tensor, new: Tensor, old_names: list[str] | None, new_names: list[str] | None, name: str, path: Path
+) -> tuple[int, Tensor]:
+    """Along which axis a layer (outputs, inputs, ...) is larger, and where the old inputs or outputs are in it."""
+    axes = [axis for axis, (a, b) in enumerate(zip(old.shape, new.shape, strict=False)) if a != b]
+    is_larger = old.ndim == new.ndim and len(axes) == 1 and old.shape[axes[0]] < new.shape[axes[0]]
+    if is_larger and old_names and new_names and set(old_names) <= set(new_names):
+        return axes[0], torch.tensor([new_names.index(one) for one in old_names])
+    shapes = " x ".join(map(str, old.shape)), " x ".join(map(str, new.shape))
+    raise FreqLFError(f"{path} has weights of another model: {name} is {shapes[0]} there and {shapes[1]} here")

@@ -25,15 +25,11 @@ def sweep_fused(half_lines: "HalfLines", b: int, disparities_px: Tensor, floor: 
     """
     J, (H, W) = len(half_lines.slices), half_lines.centre.shape[-2:]
     means, logs = torch.empty(len(disparities_px), J, H, W), torch.empty(len(disparities_px), J, H, W)
-    views = half_lines.views[b].contiguous().numpy()
     starts = np.array([*(part.start for part in half_lines.slices), half_lines.slices[-1].stop], np.int64)
     run_in_threads(
         _sweep_rows,
         H,
-        views,
-        half_lines.centre[b].contiguous().numpy(),
-        np.array(half_lines.origin, np.int64),
-        np.array(half_lines.offsets, np.float64),
+        *_unpack(half_lines, b),
         starts,
         disparities_px.double().numpy(),
         _f32(floor),
@@ -47,6 +43,16 @@ def sweep_fused(half_lines: "HalfLines", b: int, disparities_px: Tensor, floor: 
     return means, logs
 
 
+def _unpack(half_lines: "HalfLines", b: int) -> tuple[Array, Array, Array, Array]:
+    """Views (V, C, H, W), centre (C, H, W), its origin (2) and the views' offsets (V, 2), of image b."""
+    return (
+        half_lines.views[b].contiguous().numpy(),
+        half_lines.centre[b].contiguous().numpy(),
+        np.array(half_lines.origin, np.int64),
+        np.array(half_lines.offsets, np.float64),
+    )
+
+
 def cost_fused(half_lines: "HalfLines", b: int, disparity_px: float, caution: float) -> Tensor:
     """`freqlf.models.sweep.cost_by_warping` of image b, (H, W)."""
     H, W = half_lines.centre.shape[-2:]
@@ -54,16 +60,76 @@ def cost_fused(half_lines: "HalfLines", b: int, disparity_px: float, caution: fl
     run_in_threads(
         _cost_rows,
         H,
-        half_lines.views[b].contiguous().numpy(),
-        half_lines.centre[b].contiguous().numpy(),
-        np.array(half_lines.origin, np.int64),
-        np.array(half_lines.offsets, np.float64),
+        *_unpack(half_lines, b),
         np.array([*(part.start for part in half_lines.slices), half_lines.slices[-1].stop], np.int64),
         float(disparity_px),
         _f32(caution),
         cost.numpy(),
     )
     return cost
+
+
+def refocus_fused(half_lines: "HalfLines", b: int, disparity_px: float) -> Tensor:
+    """`freqlf.models.sweep.refocus_by_warping` of image b, (H, W)."""
+    H, W = half_lines.centre.shape[-2:]
+    mean = torch.empty(H, W)
+    run_in_threads(
+        _refocus_rows,
+        H,
+        *_unpack(half_lines, b),
+        float(disparity_px),
+        mean.numpy(),
+    )
+    return mean
+
+
+@njit(**LOOP)
+def _refocus_rows(
+    views: Array,
+    centre: Array,
+    origin: Array,
+    offsets: Array,
+    disparity_px: float,
+    mean: Array,
+    first_row: int,
+    last_row: int,
+) -> None:
+    V, _, view_height, view_width = views.shape
+    W = mean.shape[1]
+    total, count = np.empty(W, np.float32), np.empty(W, np.float32)
+    for y in range(first_row, last_row):
+        total[:] = centre[0, y]
+        count[:] = 1
+        for v in range(V):
+            row = origin[0] + y - offsets[v, 0] * disparity_px
+            if row < -0.5 or row > view_height - 0.5:
+                continue
+            shift = origin[1] - offsets[v, 1] * disparity_px
+            above, left = math.floor(row), math.floor(shift)
+            down, right = _f32(row - above), _f32(shift - left)
+            top, bottom = views[v, 0, max(above, 0)], views[v, 0, min(above + 1, view_height - 1)]
+            w00, w01 = (1 - down) * (1 - right), (1 - down) * right
+            w10, w11 = down * (1 - right), down * right
+            # As in `_compare_row`: columns inside of the view, and those of them that need no clamping.
+            first = max(0, math.ceil(-0.5 - shift))
+            last = min(W, math.floor(view_width - 0.5 - shift) + 1)
+            inner, outer = max(first, -left), min(last, view_width - 1 - left)
+            n = max(outer - inner, 0)
+            if n:
+                place = inner + left
+                a, b = top[place : place + n], top[place + 1 : place + 1 + n]
+                e, f = bottom[place : place + n], bottom[place + 1 : place + 1 + n]
+                sums = total[inner:outer]
+                for x in range(n):
+                    sums[x] += w00 * a[x] + w01 * b[x] + w10 * e[x] + w11 * f[x]
+            for x in range(first, min(inner, last)):
+                total[x] += (1 - down) * top[0] + down * bottom[0]
+            for x in range(max(outer, inner), last):
+                total[x] += (1 - down) * top[view_width - 1] + down * bottom[view_width - 1]
+            for x in range(first, last):
+                count[x] += _f32(1)
+        for x in range(W):
+            mean[y, x] = total[x] / count[x]
 
 
 @njit(**LOOP)
