@@ -352,7 +352,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         return (one for one in self.passes if isinstance(one, RefinementPass))
 
     def footprint(self, views: int) -> Footprint:
-        """One latent field, or the views at half resolution; in a tile, warped views and evidence.
+        """One latent field, or the views at coarser resolutions; in a tile, warped views and evidence.
 
         A second opinion adds the views by their contrast and, if it sweeps, their grey image; coarser fields are a
         third of the finest at most. What is said of the surroundings is held for the whole image.
@@ -367,7 +367,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)
         return Footprint(
             view_bytes,
-            image_bytes=max(view_bytes // 4, 4 * channels * 4 // 3) + 4 * maps + asked_bytes,
+            image_bytes=max(view_bytes // 3, 4 * channels * 4 // 3) + 4 * maps + asked_bytes,
             tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest),
             margin_px=EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders),
         )

@@ -4,7 +4,7 @@ The slope of an EPI line is a ratio of derivatives. The views are warped to the 
 the slope that is left follows by robust least squares over a small window, and so on from coarse to fine.
 """
 
-import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -83,20 +83,23 @@ def estimate_slope(
     B, _, H, W = half_lines.centre.shape
     slope_px = half_lines.centre.new_full((B, 1, 1, 1), start_px)
     support_px = slope_px
+    # A level of a few pixels only would be all border.
+    used = [scale for scale in options.scales if scale == 1 or min(H, W) >= 4 * scale]
+    levels = _shrink_to(half_lines, used)
     for scale, steps in zip(options.scales, options.steps, strict=True):
-        # A level of a few pixels only would be all border.
-        if scale > 1 and min(H, W) < 4 * scale:
+        if scale not in used:
             continue
-        level = half_lines.shrunk(scale)
+        level = levels.pop(scale)
         slope_px = resample(slope_px, *level.centre.shape[-2:])
         is_supported = scale in options.support_scales
+        alike = _compare_neighbours(level.centre, options) if is_supported else []
         for _ in range(steps):
             # `slope_px` counts in full-resolution pixels; those of a level are `scale` times larger.
             slope = slope_px / scale
             numerator, denominator = _normal_equations(level, slope, options, tile_px)
             own, weight = (box_mean(part, options.window_px) for part in (numerator, denominator))
             if is_supported:
-                around = _spread_slope(numerator + denominator * slope, denominator, level.centre, options)
+                around = _spread_slope(numerator + denominator * slope, denominator, alike, options)
                 own, weight = own + options.support * (around - slope), weight + options.support
             limit = options.largest_step_px / scale
             step = (own / (weight + options.damping / options.robustness)).clamp_(-limit, limit)
@@ -104,6 +107,17 @@ def estimate_slope(
         if is_supported or scale == options.scales[0]:
             support_px = slope_px
     return SlopeField(slope_px, resample(support_px, H, W))
+
+
+def _shrink_to(half_lines: HalfLines, scales: Sequence[int]) -> dict[int, HalfLines]:
+    """The views at these scales; coarse ones from the next finer ones, which have fewer pixels, if that is the same."""
+    levels: dict[int, HalfLines] = {}
+    for scale in sorted(scales):
+        finer = max((one for one in levels if scale % one == 0), default=1)
+        sides = half_lines.views.shape[-2:]
+        can_compose = not torch.jit.is_tracing() and all(side % scale == 0 for side in sides)
+        levels[scale] = levels[finer].shrunk(scale // finer) if levels and can_compose else half_lines.shrunk(scale)
+    return levels
 
 
 def _normal_equations(
@@ -125,22 +139,34 @@ def _normal_equations(
     return equations
 
 
-def _spread_slope(moment: Tensor, weight: Tensor, guide: Tensor, options: SlopeOptions) -> Tensor:
-    """The slopes moment / weight of the surroundings, by their weight, not across edges of the guide (B, 3, H, W).
+def _compare_neighbours(guide: Tensor, options: SlopeOptions) -> list[list[Tensor]]:
+    """For each reach, how similar the guide (B, 3, H, W) is at the eight neighbours so far away, (B, 1, H, W) each."""
+    alike = []
+    for reach in options.support_reach:
+        neighbours = _list_neighbours(F.pad(guide, (reach,) * 4, mode="replicate"), reach)
+        contrasts = ((one - guide).abs_().amax(dim=1, keepdim=True) for one in neighbours)
+        alike.append([torch.exp(-(one / options.support_contrast).square()) for one in contrasts])
+    return alike
+
+
+def _spread_slope(moment: Tensor, weight: Tensor, alike: list[list[Tensor]], options: SlopeOptions) -> Tensor:
+    """The slopes moment / weight of the surroundings, by their weight, not across edges; see `_compare_neighbours`.
 
     A filter with holes: every round averages nine pixels twice as far apart as those of the round before.
     """
     field = torch.cat((moment, weight), dim=1)
-    for reach in options.support_reach:
+    for reach, likenesses in zip(options.support_reach, alike, strict=True):
         total, counted = field.clone(), torch.ones_like(weight)
-        padded, padded_guide = (F.pad(part, (reach,) * 4, mode="replicate") for part in (field, guide))
-        for dy, dx in itertools.product((-reach, 0, reach), repeat=2):
-            if dy or dx:
-                rows = slice(reach + dy, reach + dy + guide.shape[-2])
-                columns = slice(reach + dx, reach + dx + guide.shape[-1])
-                contrast = (padded_guide[..., rows, columns] - guide).abs().amax(dim=1, keepdim=True)
-                likeness = torch.exp(-(contrast / options.support_contrast).square())
-                total.addcmul_(likeness, padded[..., rows, columns])
-                counted += likeness
+        neighbours = _list_neighbours(F.pad(field, (reach,) * 4, mode="replicate"), reach)
+        for likeness, neighbour in zip(likenesses, neighbours, strict=True):
+            total.addcmul_(likeness, neighbour)
+            counted += likeness
         field = total / counted
     return field[:, :1] / (field[:, 1:] + 1e-6)
+
+
+def _list_neighbours(padded: Tensor, reach: int) -> list[Tensor]:
+    """Windows of an image that is padded by `reach`, shifted by as much to all eight sides."""
+    H, W = padded.shape[-2] - 2 * reach, padded.shape[-1] - 2 * reach
+    places = [(y, x) for y in (0, reach, 2 * reach) for x in (0, reach, 2 * reach) if (y, x) != (reach, reach)]
+    return [padded[..., y : y + H, x : x + W] for y, x in places]

@@ -45,11 +45,11 @@ class SlopeModel(DisparityModel[HalfLines]):
         return maps
 
     def footprint(self, views: int) -> Footprint:
-        """The views at half resolution are all that is added."""
+        """The views at half and coarser resolutions are all that is added."""
         view_bytes = 4 * 3 * views
         return Footprint(
             view_bytes,
-            image_bytes=view_bytes // 4 + 4 * MAPS,
+            image_bytes=view_bytes // 3 + 4 * MAPS,
             tile_bytes=4 * count_warp_numbers(views, len(self.lines)),
             margin_px=5,
         )
