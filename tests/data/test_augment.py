@@ -62,6 +62,7 @@ def test_noise_is_independent_between_views_and_the_same_in_all_stacks():
     noisy = augment.add_noise(sample, Augmentation(noise=0.05), Random(5))
     noise = (noisy.views - sample.views).flatten(1)
     assert 0.001 < noise.std() < 0.05
+    assert noisy.views.min() == 0  # as in a file, nothing is darker than black
     correlation = np.corrcoef(noise.numpy())
     assert np.abs(correlation - np.eye(len(correlation))).max() < 0.05
     assert torch.equal(noisy.stack("horizontal")[2], noisy.stack("diagonal")[2])

@@ -51,13 +51,13 @@ def vary_exposure(sample: Sample, options: Augmentation, rng: Random) -> Sample:
 
 
 def add_noise(sample: Sample, options: Augmentation, rng: Random) -> Sample:
-    """Sensor noise, independent in each view, colour and pixel."""
+    """Sensor noise, independent in each view, colour and pixel; what would be below black or above white is cut off."""
     if options.noise == 0 or rng.random() >= options.noise_probability:
         return sample
     deviation = rng.uniform(0, options.noise)
     generator = torch.Generator().manual_seed(rng.getrandbits(62))
     noise = torch.randn(sample.views.shape, generator=generator)
-    return replace(sample, views=sample.views.add(noise, alpha=deviation))
+    return replace(sample, views=sample.views.add(noise, alpha=deviation).clamp_(0, 1))
 
 
 @dataclass(frozen=True)

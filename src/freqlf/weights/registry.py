@@ -31,8 +31,8 @@ class Weights:
         file: its file in the package.
         sha256: the file's hash.
         data: what it was trained on.
-        command: the command that trained it.
-        commit: the version of the code that ran the command.
+        recipe: the script in the repository that trained it.
+        commit: the version of the code that ran its last stage.
         cpu_hours: how long that took.
         protocol: how the scores were measured.
         scores: scene, or "mean", to (MSE x100, BadPix(0.07) %).
@@ -44,7 +44,7 @@ class Weights:
     file: str
     sha256: str
     data: str
-    command: str
+    recipe: str
     commit: str
     cpu_hours: float
     protocol: str
@@ -64,39 +64,7 @@ WEIGHTS: dict[str, Weights] = {
         file="freqlf-plus-sweep.safetensors",
         sha256="1c226ebcd5f6d0aeb57647739f8e9f802351697200fb80fa619bc37efde37220",
         data="the 16 additional scenes of the HCI benchmark",
-        command=(
-            "freqlf train --preset freqlf-plus-sweep --recipe cpu --weights freqlf-plus-small --weights-part"
-            " passes.0 --frozen passes.0 --early-weight 0 --steps 2900 --learning-rate 0.0015 --warmup-steps"
-            " 150 --crop-size-px 160 --loss-border-px 8 --precision bf16 --truth-deviation-px 0.02"
-            " --l1-weight 1 --l1-power 3 --edge-bias 0.4 --noise 0.05 --noise-probability 0.4 --scale 1.35"
-            " --geometry-probability 0.25 --threads 1 --data ROOT --out RUN/first && freqlf train --preset"
-            " freqlf-plus-sweep --recipe cpu --weights RUN/first/last.pt --frozen passes.0 --early-weight 0"
-            " --seed 1 --steps 1900 --learning-rate 0.0008 --warmup-steps 20 --batch-size 3 --crop-size-px"
-            " 128 --loss-border-px 8 --precision bf16 --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3"
-            " --edge-bias 0.2 --noise 0.05 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.15"
-            " --threads 1 --data ROOT --out RUN/second && freqlf train --preset freqlf-plus-sweep --recipe"
-            " cpu --weights RUN/second/last.pt --frozen passes.0 --early-weight 0 --seed 2 --steps 820"
-            " --learning-rate 0.0005 --warmup-steps 20 --batch-size 3 --crop-size-px 128 --loss-border-px 8"
-            " --precision bf16 --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise"
-            " 0.05 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.15 --threads 1 --data ROOT"
-            " --out RUN/third && freqlf train --preset freqlf-plus-sweep --recipe cpu --weights"
-            " RUN/third/last.pt --frozen passes.0 --early-weight 0 --seed 3 --optimizer muon --steps 240"
-            " --learning-rate 0.0008 --warmup-steps 15 --batch-size 3 --crop-size-px 128 --loss-border-px 8"
-            " --precision bf16 --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise"
-            " 0.05 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.15 --threads 1 --data ROOT"
-            " --out RUN/fourth && torchrun --nproc-per-node 2 -m freqlf train --preset freqlf-plus-sweep"
-            " --recipe cpu --weights RUN/fourth/last.pt --frozen passes.0 --early-weight 0 --seed 9"
-            " --optimizer muon --steps 4600 --learning-rate 0.001 --warmup-steps 30 --batch-size 6"
-            " --crop-size-px 128 --loss-border-px 8 --precision bf16 --truth-deviation-px 0.03 --l1-weight 3"
-            " --l1-power 3 --edge-bias 0.3 --noise 0.06 --noise-probability 0.25 --scale 1.35"
-            " --geometry-probability 0.15 --threads 1 --data ROOT --out RUN/fifth && torchrun"
-            " --nproc-per-node 2 -m freqlf train --preset freqlf-plus-sweep --recipe cpu --weights"
-            " RUN/fifth/last.pt --frozen passes.0 --early-weight 0 --seed 10 --optimizer muon --steps 1980"
-            " --learning-rate 0.0007 --warmup-steps 30 --batch-size 6 --crop-size-px 128 --loss-border-px 8"
-            " --precision bf16 --truth-deviation-px 0.03 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise"
-            " 0.06 --noise-probability 0.25 --scale 1.35 --geometry-probability 0.2 --occluder-share 0.25"
-            " --threads 1 --data ROOT --out RUN"
-        ),
+        recipe="recipes/freqlf-plus-sweep.sh",
         commit="7c656e4ce138",
         cpu_hours=5.0,
         protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, surface mean",
@@ -115,13 +83,7 @@ WEIGHTS: dict[str, Weights] = {
         file="freqlf-plus-small.safetensors",
         sha256="4ad34dffce37c4624e1472239626a270b60418d0d05b1672ac509af57319e4ab",
         data="the 16 additional scenes of the HCI benchmark",
-        command=(
-            "freqlf train --preset freqlf-plus-small --recipe cpu --steps 3500 --threads 1 --data ROOT"
-            " --out RUN/first"
-            " && freqlf train --preset freqlf-plus-small --recipe cpu --weights RUN/first/last.pt"
-            " --seed 1 --learning-rate 0.0015"
-            " --steps 4600 --threads 1 --data ROOT --out RUN"
-        ),
+        recipe="recipes/freqlf-plus-small.sh",
         commit="ca44a6ff3ca9",
         cpu_hours=3.42,
         protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, tempered mean",
@@ -140,13 +102,7 @@ WEIGHTS: dict[str, Weights] = {
         file="freqlf-small.safetensors",
         sha256="94938c959921ede1be249dae2e7884fd6c543c098949b384217ab5c6abce4fed",
         data="the 16 additional scenes of the HCI benchmark",
-        command=(
-            "freqlf train --preset freqlf-small --recipe cpu --steps 2600 --threads 1 --data ROOT"
-            " --out RUN/first"
-            " && freqlf train --preset freqlf-small --recipe cpu --weights RUN/first/last.pt --seed 1"
-            " --learning-rate 0.0015"
-            " --steps 1150 --threads 1 --data ROOT --out RUN"
-        ),
+        recipe="recipes/freqlf-small.sh",
         commit="ca44a6ff3ca9",
         cpu_hours=1.15,
         protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, tempered mean",
@@ -165,10 +121,7 @@ WEIGHTS: dict[str, Weights] = {
         file="freqlf-plus-small-synthetic.safetensors",
         sha256="82f69fa3da4db5a50091e63fa772331fa8598ca6ac7eab9de76c29cb9e7f2bf7",
         data="48 generated scenes",
-        command=(
-            "freqlf train --preset freqlf-plus-small --recipe cpu --steps 1200 --threads 1"
-            " --train-split none --synthetic-data SCENES --data ROOT --out RUN"
-        ),
+        recipe="recipes/freqlf-plus-small-synthetic.sh",
         commit="786d843240db",
         cpu_hours=0.61,
         protocol="HCI training scenes, 512-pixel ground truth, 11-pixel border, tempered mean",
