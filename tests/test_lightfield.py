@@ -91,18 +91,18 @@ def test_the_stacks_are_ordered_lines_through_the_centre():
         return [divmod(round(255 * float(view[0, 0, 0])), 16) for view in stack]
 
     assert field.centre == (2, 3)
-    assert views_of(field.horizontal_stack()) == [(2, v) for v in range(7)]
-    assert views_of(field.vertical_stack()) == [(u, 3) for u in range(5)]
-    assert views_of(field.diagonal_stack()) == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
-    assert views_of(field.antidiagonal_stack()) == [(0, 5), (1, 4), (2, 3), (3, 2), (4, 1)]
-    assert views_of(field.subgrid(3, 3, stride=1).diagonal_stack()) == [(1, 2), (2, 3), (3, 4)]
+    assert views_of(field.stack("horizontal")) == [(2, v) for v in range(7)]
+    assert views_of(field.stack("vertical")) == [(u, 3) for u in range(5)]
+    assert views_of(field.stack("diagonal")) == [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)]
+    assert views_of(field.stack("antidiagonal")) == [(0, 5), (1, 4), (2, 3), (3, 2), (4, 1)]
+    assert views_of(field.subgrid(3, 3, stride=1).stack("diagonal")) == [(1, 2), (2, 3), (3, 4)]
 
 
 def test_transposing_swaps_the_two_stacks(render_plane):
     field = LightField.from_array(render_plane(0.5, rows=3, columns=7))
     swapped = field.transposed()
     assert (swapped.rows, swapped.columns, swapped.height, swapped.width) == (7, 3, 40, 32)
-    assert np.array_equal(swapped.vertical_stack(), field.horizontal_stack().transpose(0, 2, 1, 3))
+    assert np.array_equal(swapped.stack("vertical"), field.stack("horizontal").transpose(0, 2, 1, 3))
 
 
 def test_flipping_twice_gives_the_same_views(render_plane):
@@ -169,7 +169,7 @@ def test_forgotten_views_are_read_again(tmp_path):
 
 def test_protecting_views_leaves_the_callers_array_alone(render_plane):
     array = render_plane(0.5)
-    LightField.from_array(array).horizontal_stack()
+    LightField.from_array(array).stack("horizontal")
     array[...] = 0  # still writable
 
 
@@ -208,7 +208,7 @@ def test_impossible_arrays_are_refused(array, message):
 def test_views_of_different_sizes_are_both_named():
     views = {(1, v): np.zeros((4, 4 + (v == 2))) for v in range(3)}
     with pytest.raises(FreqLFError, match=r"view \(1, 2\) has 5 x 4 pixels and view \(1, 0\) has 4 x 4"):
-        LightField(3, 3, views).horizontal_stack()
+        LightField(3, 3, views).stack("horizontal")
 
 
 @pytest.mark.parametrize(

@@ -161,22 +161,6 @@ class LightField:
         """The views of a line, in order: (A, H, W, 3)."""
         return np.stack([self.view(u, v) for u, v in self.line(direction)])
 
-    def horizontal_stack(self) -> View:
-        """The central row of views, v increasing: (columns, H, W, 3)."""
-        return self.stack("horizontal")
-
-    def vertical_stack(self) -> View:
-        """The central column of views, u increasing: (rows, H, W, 3)."""
-        return self.stack("vertical")
-
-    def diagonal_stack(self) -> View:
-        """The views with u and v increasing together through the centre: (A, H, W, 3)."""
-        return self.stack("diagonal")
-
-    def antidiagonal_stack(self) -> View:
-        """The views with u increasing and v decreasing through the centre: (A, H, W, 3)."""
-        return self.stack("antidiagonal")
-
     def epi_horizontal(self, y: int) -> View:
         """Row `y` of every view of the central row: (columns, W, 3). A point moves by -disparity pixels a row."""
         if not 0 <= y < self.height:

@@ -33,7 +33,7 @@ def test_views_are_numbered_row_by_row(make_scene):
     field = Scene(directory).light_field()
     assert [(u, v) for u in range(5) for v in range(5) if not field.has_view(u, v)] == [(1, 2)]
     with pytest.raises(FreqLFError, match=r"view \(1, 2\) is missing: .*input_Cam007\.png"):
-        field.vertical_stack()
+        field.stack("vertical")
 
 
 @pytest.mark.parametrize("image_format", ["png", "webp", "tif"])
@@ -158,8 +158,8 @@ def test_the_benchmark_as_downloaded(hci_root):
     assert scene.category == "additional"
     field = scene.light_field()
     assert (field.rows, field.columns, field.height, field.width) == (9, 9, 512, 512)
-    assert field.horizontal_stack().shape == (9, 512, 512, 3)
-    assert field.diagonal_stack().shape == (9, 512, 512, 3)
+    assert field.stack("horizontal").shape == (9, 512, 512, 3)
+    assert field.stack("diagonal").shape == (9, 512, 512, 3)
     assert 0.70 < scene.valid_mask().mean() < 0.73
     disparity_px = scene.disparity_px()
     parameters = scene.parameters

@@ -26,11 +26,6 @@ class Tile:
         right = min(self.x + self.width + margin_px, width)
         return Tile(top, left, bottom - top, right - left)
 
-    def starting_at_multiples(self, step_px: int) -> "Tile":
-        """Grown to the left and upwards until it begins at multiples of a number of pixels."""
-        above, left = self.y % step_px, self.x % step_px
-        return Tile(self.y - above, self.x - left, self.height + above, self.width + left)
-
     def of(self, field: Tensor) -> Tensor:
         """This window of a field (..., H, W); a view, so it can be written to."""
         if self.height == field.shape[-2] and self.width == field.shape[-1]:
