@@ -35,7 +35,7 @@ def _shrink_rows(views: Array, batch_stride: int, sizes: Array, smaller: Array, 
             source = views[start + 3 * W * other : start + 3 * W * (other + 1)]
             for i in range(3 * W):
                 sums[i] += source[i]
-        if (H, W) == (2 * height, 2 * width):  # most levels; without a division for each pixel
+        if 2 * height == H and 2 * width == W:  # most levels; without a division for each pixel
             target = smaller[3 * row * width : 3 * (row + 1) * width]
             for x in range(width):
                 for c in range(3):
