@@ -18,13 +18,21 @@ GB = 10**9
 def test_less_memory_means_smaller_tiles(preset: str) -> None:
     footprint = (SlopeModel() if preset == "slope" else build_model(find_preset(preset))).footprint(views=18)
     least, more = (footprint.total_bytes(2000, 2000, side_px) for side_px in (64, 96))
-    sides = [footprint.choose_tile_px(2000, 2000, GB + allowed, GB) for allowed in (least, more, 10**10)]
+    sides = [footprint.choose_tiles(2000, 2000, GB + allowed, GB)[0] for allowed in (least, more, 10**10)]
     assert sides[:2] == [64, 96]
     assert 96 <= sides[2] <= 256
     views = footprint.view_bytes * 2000 * 2000
     footprint.require(2000, 2000, GB + views + least, GB)
     with pytest.raises(FreqLFError, match=r"needs .* \(1\.00 GB of it for the program itself\)"):
         footprint.require(2000, 2000, GB + views + least - 1, GB)
+
+
+def test_tiles_are_computed_side_by_side_where_memory_allows() -> None:
+    footprint = build_model(find_preset("freqlf-plus-small")).footprint(views=33)
+    assert footprint.choose_tiles(2000, 2000, 100 * GB, GB, threads=2) == (128, 2)
+    alone = footprint.total_bytes(2000, 2000, 96)
+    assert footprint.total_bytes(2000, 2000, 128, workers=2) <= 1.1 * footprint.total_bytes(2000, 2000, 192)
+    assert footprint.choose_tiles(2000, 2000, GB + alone, GB, threads=2) == (96, 1)
 
 
 def test_images_that_cannot_fit_are_refused_before_they_are_read() -> None:

@@ -14,6 +14,7 @@ from freqlf.models.config import (
     SweepConfig,
     without,
 )
+from freqlf.models.convolution import short_convolutions
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
@@ -64,6 +65,21 @@ def test_tiles_give_what_the_whole_image_gives(plane_stacks, config: AlignedConf
     maps = model.stream(HalfLines.from_stacks(stacks, model.lines), read, Tiling(tile_px))
     assert maps.shape == (1, 2, 61, 74)
     assert (maps - whole).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize("config", [SMALL, SWEPT])
+def test_tiles_side_by_side_give_what_one_after_the_other_does(plane_stacks, config: AlignedConfig) -> None:
+    torch.manual_seed(0)
+    model = build_model(config)
+    views = HalfLines.from_stacks(plane_stacks(0.6, rows=5, columns=5, height=61, width=74), model.lines)
+    reports: list[tuple[str, int, int]] = []
+    alone = model.stream(views, read, Tiling(16))
+    together = model.stream(views, read, Tiling(16, lambda *report: reports.append(report), workers=3))
+    assert torch.equal(together, alone)
+    by_stage = {stage: [done for name, done, _ in reports if name == stage] for stage, *_ in reports}
+    assert all(done == list(range(len(done))) for done in by_stage.values())
+    with short_convolutions():  # a setting of the caller's that workers must know
+        assert torch.equal(model.stream(views, read, Tiling(16, workers=3)), model.stream(views, read, Tiling(16)))
 
 
 @pytest.mark.parametrize("tile_px", [None, 17, 40])

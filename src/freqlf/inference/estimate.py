@@ -206,12 +206,14 @@ class Estimator:
             warned = () if self.name == SLOPE else (_ONE_LINE,)
         views = model.read_views(light_field, self.device, forget=True)
         start = time.perf_counter()
+        # A GPU computes a tile by itself, and what is compiled has been compiled for one thread.
+        workers = threads = 1 if self.device.type != "cpu" or self.compute.compile else torch.get_num_threads()
         if limit_bytes is not None:
             footprint = self._footprint(light_field.rows, light_field.columns)
-            tile_px = footprint.choose_tile_px(height, width, limit_bytes, self._held_bytes())
+            tile_px, workers = footprint.choose_tiles(height, width, limit_bytes, self._held_bytes(), threads)
         reader = MapReader(model, calibration)
         with self._in_precision():
-            maps = model.stream(views, reader, Tiling(tile_px, progress))
+            maps = model.stream(views, reader, Tiling(tile_px, progress, workers))
         known = dict(zip(reader.names, maps[0].cpu().numpy(), strict=True))  # (H, W) each
         seconds = time.perf_counter() - start
         no_evidence = measure_no_evidence(*pick_near_views(views), maps[0, reader.names.index("disparity_px")])

@@ -13,6 +13,8 @@ _SMALLEST_TILE_PX = 64
 _LARGEST_TILE_PX = 192
 _MOST_TILE_BYTES = 200_000_000
 _TILE_STEP_PX = 16
+# Of tiles that are computed side by side: two of them take as much memory as the largest one alone.
+_SIDES_OF_MANY_PX = (128, 112, 96)
 
 # Maps of one number a pixel, such as hypotheses and results, that are held for all of the image at most.
 MAPS = 24
@@ -42,24 +44,31 @@ class Footprint:
     margin_px: int
     fixed_bytes: int = 0
 
-    def total_bytes(self, height: int, width: int, tile_px: int) -> int:
-        """For an image that is computed in tiles, its views packed already."""
-        held = self.image_bytes * height * width + max(self._bytes_of_tile(height, width, tile_px), self.fixed_bytes)
+    def total_bytes(self, height: int, width: int, tile_px: int, workers: int = 1) -> int:
+        """For an image that is computed in tiles, `workers` at a time, its views packed already."""
+        in_work = workers * self._bytes_of_tile(height, width, tile_px)
+        held = self.image_bytes * height * width + max(in_work, self.fixed_bytes)
         return int(_BUFFER_BYTES + _FRAGMENTATION * held)
 
     def _bytes_of_tile(self, height: int, width: int, tile_px: int) -> int:
         return self.tile_bytes * math.prod(min(tile_px + 2 * self.margin_px, side) for side in (height, width))
 
-    def choose_tile_px(self, height: int, width: int, limit_bytes: int, held_bytes: int) -> int:
-        """The side of the tiles: as large as is useful, and as fits in beside what the process holds, views included.
+    def choose_tiles(
+        self, height: int, width: int, limit_bytes: int, held_bytes: int, threads: int = 1
+    ) -> tuple[int, int]:
+        """The side of the tiles, and how many at a time: as is useful, and as fits in beside what the process holds.
 
-        Whether the smallest fits was for `require` to say.
+        Views are among that. Whether the smallest tile fits was for `require` to say.
         """
+        if threads > 1:
+            for side_px in _SIDES_OF_MANY_PX:
+                if held_bytes + self.total_bytes(height, width, side_px, threads) <= limit_bytes:
+                    return side_px, threads
         for side_px in range(_LARGEST_TILE_PX, _SMALLEST_TILE_PX, -_TILE_STEP_PX):
             fits = held_bytes + self.total_bytes(height, width, side_px) <= limit_bytes
             if fits and self._bytes_of_tile(height, width, side_px) <= _MOST_TILE_BYTES:
-                return side_px
-        return _SMALLEST_TILE_PX
+                return side_px, 1
+        return _SMALLEST_TILE_PX, 1
 
     def require(self, height: int, width: int, limit_bytes: int, held_bytes: int) -> None:
         """Refuse an image that cannot fit beside what the process holds, before its views are read.

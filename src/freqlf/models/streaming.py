@@ -6,7 +6,7 @@ approximated or blended: tiles give what the whole image gives, up to rounding. 
 is one latent field, the views and a few maps.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -42,12 +42,18 @@ def _overwrite(layer: HybridLayer, field: Tensor, tiling: Tiling, stage: str) ->
     fourier = layer.fourier
     coefficients = None
     if fourier is not None:
-        for tile in tiling.split(H, W, f"{stage}, spectrum"):
-            part = fourier.analyse(_contiguous(layer.activate(tile.of(field))), tile.y, tile.x, H, W)
+
+        def analyse(tile: Tile) -> Tensor:
+            return fourier.analyse(_contiguous(layer.activate(tile.of(field))), tile.y, tile.x, H, W)
+
+        tiles = tiling.split(H, W)
+        for part in tiling.run(f"{stage}, spectrum", tiles, len(tiles), analyse):
             coefficients = part if coefficients is None else coefficients.add_(part)
         assert coefficients is not None
         coefficients = fourier.mix(coefficients, H, W)
-    for tile, activated in _activate_before_writing(layer, field, tiling, stage):
+
+    def write(item: tuple[Tile, Tensor]) -> None:
+        tile, activated = item
         inner = tile.inside(tile.grown(layer.reach_px, H, W))
         update = _contiguous(inner.of(layer.convolve(activated))).to(field.dtype)  # autocast may have made it shorter
         if fourier is not None and coefficients is not None:
@@ -56,20 +62,22 @@ def _overwrite(layer: HybridLayer, field: Tensor, tiling: Tiling, stage: str) ->
             )
         layer.finish_onto(tile.of(field), update)
 
+    tiles = tiling.split(H, W, least_px=layer.reach_px)  # so that only direct neighbours are needed
+    for _ in tiling.run(stage, _activate_before_writing(layer, field, tiles), len(tiles), write):
+        pass
 
-def _activate_before_writing(
-    layer: HybridLayer, field: Tensor, tiling: Tiling, stage: str
-) -> Iterator[tuple[Tile, Tensor]]:
-    """Tiles to overwrite one after the other, each with what the layer's branches see of it and of pixels around it.
 
-    A tile's neighbours above and to its left have been overwritten when it is its turn; the rows and the columns of
-    theirs that it needs are kept aside.
+def _activate_before_writing(layer: HybridLayer, field: Tensor, tiles: Sequence[Tile]) -> Iterator[tuple[Tile, Tensor]]:
+    """Tiles to overwrite in this order, each with what the layer's branches see of it and of pixels around it.
+
+    A tile's neighbours above and to its left may have been overwritten when it is its turn, or are being; the rows and
+    the columns of theirs that it needs are kept aside.
     """
     H, W = field.shape[-2:]
     reach = layer.reach_px
     above = below = torch.empty_like(field[..., :reach, :])  # last rows of the tiles above, and of those that come next
     left = field[..., :reach]
-    for tile in tiling.split(H, W, stage, least_px=reach):  # so that only direct neighbours are needed
+    for tile in tiles:
         outer = tile.grown(reach, H, W)
         inner = tile.inside(outer)
         activated = layer.activate(outer.of(field))

@@ -1,10 +1,12 @@
 """Windows of an image: the pieces in which large images are processed."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from freqlf.models.sidebyside import Item, Result, run_side_by_side
 
 # Told of every tile that is done: the name of the stage, tiles done, tiles in all.
 Progress = Callable[[str, int, int], None]
@@ -54,10 +56,13 @@ class Tiling:
     Attributes:
         side_px: of the tiles; None takes the image as one.
         progress: called when a stage begins, and with every tile that is done.
+        workers: tiles that are computed side by side, by a thread each. One tile by many threads is slower: they wait
+            for each other at every operation.
     """
 
     side_px: int | None = None
     progress: Progress | None = None
+    workers: int = 1
 
     def is_whole(self, height: int, width: int) -> bool:
         """Whether one tile holds the image."""
@@ -68,14 +73,17 @@ class Tiling:
         if self.progress is not None:
             self.progress(stage, done, total)
 
-    def split(self, height: int, width: int, stage: str, least_px: int = 1) -> Iterator[Tile]:
-        """The tiles, none smaller than `least_px` but the last ones; each is reported when the next is asked for."""
+    def split(self, height: int, width: int, least_px: int = 1) -> list[Tile]:
+        """The tiles, none smaller than `least_px` but the last ones."""
         side_px = None if self.side_px is None else max(self.side_px, least_px)
-        tiles = list(split_into_tiles(height, width, side_px))
-        self.report(stage, 0, len(tiles))
-        for done, tile in enumerate(tiles, start=1):
-            yield tile
-            self.report(stage, done, len(tiles))
+        return list(split_into_tiles(height, width, side_px))
+
+    def run(self, stage: str, items: Iterable[Item], total: int, work: Callable[[Item], Result]) -> Iterator[Result]:
+        """What `work` makes of the items of a stage, `total` in all, in their order."""
+        self.report(stage, 0, total)
+        for done, result in enumerate(run_side_by_side(items, work, self.workers), start=1):
+            yield result
+            self.report(stage, done, total)
 
     def fill(
         self,
@@ -96,8 +104,8 @@ class Tiling:
             part = compute(Tile(0, 0, height, width))
             self.report(stage, 1, 1)
             return part if torch.is_grad_enabled() else part.float()
-        for tile in self.split(height, width, stage):
-            part = compute(tile)
+        tiles = self.split(height, width)
+        for tile, part in zip(tiles, self.run(stage, tiles, len(tiles), compute), strict=True):
             if onto is None:  # in full precision, whatever autocast made of the part
                 shape = (*part.shape[:2], height, width)
                 onto = torch.empty(shape, device=part.device, memory_format=torch.channels_last)
