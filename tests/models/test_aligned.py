@@ -5,7 +5,7 @@ import torch
 
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LightField
-from freqlf.models.aligned import HalfLineEncoder, split_surfaces
+from freqlf.models.aligned import split_surfaces
 from freqlf.models.build import build_model
 from freqlf.models.config import (
     PRESETS,
@@ -17,6 +17,7 @@ from freqlf.models.config import (
     config_to_dict,
     without,
 )
+from freqlf.models.encoder import HalfLineEncoder
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
 

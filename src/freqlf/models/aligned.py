@@ -16,61 +16,25 @@ from freqlf.lightfield import LightField
 from freqlf.models.backbone import Backbone, Hourglass
 from freqlf.models.base import DisparityModel, Reader
 from freqlf.models.config import EPI_LINES
-from freqlf.models.convolution import convolve
 from freqlf.models.decoder import Decoder
-from freqlf.models.epi import SqueezeExcitation
-from freqlf.models.evidence import (
-    EVIDENCE_REACH_PX,
-    count_hypotheses,
-    gather_evidence,
-    name_context,
-    name_half_line,
-    surround,
-)
+from freqlf.models.encoder import HalfLineEncoder, Proposal
+from freqlf.models.evidence import EVIDENCE_REACH_PX, surround
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
 from freqlf.models.halflines import HalfLines
 from freqlf.models.mixture import Mixture, Reading
 from freqlf.models.opinion import SecondOpinion, find_contrast_slopes
-from freqlf.models.pointwise import mix_and_activate
-from freqlf.models.scale import gelu, gelu_of, scale_weights
+from freqlf.models.scale import gelu_of
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.streaming import read_field
-from freqlf.models.surroundings import describe_surroundings, name_surroundings
+from freqlf.models.surroundings import describe_surroundings
 from freqlf.models.sweep import SweepOptions, sweep_surfaces
-from freqlf.models.tiles import WHOLE, Tile, Tiling
+from freqlf.models.tiles import WHOLE, Tiling
 from freqlf.models.views import read_half_lines
 
 # Components within this distance of the heaviest one are the same surface.
 SURFACE_RADIUS_PX = 0.3
 # Evidence is held measurement by measurement, then as one tensor, then as a convolution likes it.
 _EVIDENCE_COPIES = 3
-
-
-class EvidenceNames(NamedTuple):
-    """Channels of evidence: of the context, of each of the half-lines, and of surroundings."""
-
-    context: list[str]
-    half_lines: int
-    per_half_line: list[str]
-    surroundings: list[str]
-
-
-def name_evidence(
-    lines: int,
-    windows_px: Sequence[int],
-    relative_px: Sequence[float],
-    opinions: int,
-    wide_opinions: int = 0,
-    spacings_px: Sequence[int] = (),
-) -> EvidenceNames:
-    """The inputs of a `HalfLineEncoder`; each line has two half-lines. Opinions as in `RefinementPass`."""
-    hypotheses, has_contrast = count_hypotheses(windows_px) + opinions + wide_opinions, opinions > 0
-    return EvidenceNames(
-        name_context(hypotheses, has_contrast=has_contrast),
-        2 * lines,
-        name_half_line(hypotheses, relative_px, has_contrast=has_contrast),
-        name_surroundings(hypotheses, spacings_px, has_opinion=opinions > 0, wide=wide_opinions) if spacings_px else [],
-    )
 
 
 class Surfaces(NamedTuple):
@@ -82,108 +46,6 @@ class Surfaces(NamedTuple):
     estimate_px: Tensor
     alternative_px: Tensor
     deviation_px: Tensor | None = None
-
-
-class Proposal(NamedTuple):
-    """What a pass decides on.
-
-    hypotheses_px: (B, N, H, W), the estimate first.
-    surroundings: (B, channels, H, W), see `describe_surroundings`, in passes that look there.
-    normalised: the views by their contrast, in passes with a second opinion.
-    """
-
-    hypotheses_px: Tensor
-    surroundings: Tensor | None = None
-    normalised: HalfLines | None = None
-
-
-class HalfLineEncoder(nn.Module):
-    """Evidence to features (B, channels, H, W): a pointwise layer, a 3x3 layer, channel reweighting.
-
-    shared_channels: all half-lines first go through one pointwise layer of so many channels, the same for each of
-        them; 0 leaves that out.
-    """
-
-    gather = staticmethod(gather_evidence)
-    # Pixels around a tile that its features depend on, beside those of the evidence.
-    reach_px = 1
-
-    def __init__(
-        self,
-        names: EvidenceNames,
-        stem_channels: int,
-        channels: int,
-        *,
-        squeeze: bool,
-        shared_channels: int = 0,
-    ) -> None:
-        super().__init__()
-        self.names = names
-        rest = len(names.context) + len(names.surroundings)
-        self.evidence_channels = rest + names.half_lines * len(names.per_half_line)
-        self.share: nn.Conv2d | None = None
-        if shared_channels:
-            self.share = nn.Conv2d(len(names.per_half_line), shared_channels, 1)
-            scale_weights(self.share, gain=2.0, after_gelu=False)
-        inputs = rest + names.half_lines * (shared_channels or len(names.per_half_line))
-        self.read = nn.Conv2d(inputs, stem_channels, 1)
-        self.look = nn.Conv2d(stem_channels, channels, 3, padding=1)
-        # Evidence has about half of unit scale, shared features have all of it; the reweighting starts at one half.
-        scale_weights(self.read, gain=1.0 if shared_channels else 2.0, after_gelu=bool(shared_channels))
-        scale_weights(self.look, gain=2.0 if squeeze else 1.0)
-        self.squeeze = SqueezeExcitation(channels) if squeeze else None
-
-    def forward(
-        self,
-        half_lines: HalfLines,
-        proposal: Proposal,
-        relative_px: Sequence[float] = (),
-        *,
-        tiling: Tiling = WHOLE,
-        stage: str = "evidence",
-    ) -> Tensor:
-        """Features (B, channels, H, W) of the evidence for the hypotheses, see `gather_evidence`."""
-        hypotheses_px, surroundings, normalised = proposal
-        H, W = hypotheses_px.shape[-2:]
-
-        def encode(tile: Tile) -> Tensor:
-            # First the pixels that the convolutions see, around them those that the evidence sees.
-            seen = tile.grown(self.reach_px, H, W)
-            outer = seen.grown(EVIDENCE_REACH_PX, H, W)
-            place = (outer.y, outer.x, outer.height, outer.width)
-            contrast = None if normalised is None else normalised.window(*place)
-            window = half_lines.window(*place)
-            context, measured = self.gather(window, outer.of(hypotheses_px), relative_px, contrast)
-            inputs = [context, self.measure(measured)]
-            if surroundings is not None:
-                inputs.append(outer.of(surroundings))
-            stem = mix_and_activate(self.read, inputs)
-            # The margin of the evidence is cut off here, where the channels are fewest.
-            stem = seen.inside(outer).of(stem).contiguous(memory_format=torch.channels_last)
-            return tile.inside(seen).of(convolve(stem, self.look.weight, self.look.bias))
-
-        features = tiling.fill(H, W, stage, encode)
-        return features if self.squeeze is None else self.squeeze(features)
-
-    def name_inputs(self) -> dict[str, list[str]]:
-        """What the inputs of its first layers are, by the names of their weights."""
-        measured = self.names.per_half_line
-        if self.share is not None:
-            measured = [f"shared {i}" for i in range(self.share.out_channels)]
-        of_half_lines = [f"{name} of half-line {j}" for j in range(self.names.half_lines) for name in measured]
-        inputs = {"read.weight": [*self.names.context, *of_half_lines, *self.names.surroundings]}
-        return inputs if self.share is None else inputs | {"share.weight": self.names.per_half_line}
-
-    def measure(self, half_lines: Tensor) -> Tensor:
-        """What is read of the half-lines (B, J, channels, H, W), as channels of the image."""
-        if self.share is not None:
-            B, J, _, height, width = half_lines.shape
-            assert self.share.bias is not None
-            weight = self.share.weight.flatten(1).expand(B * J, -1, -1)
-            # B * J, channels, H * W, as they lie in memory
-            shared = torch.baddbmm(self.share.bias[:, None], weight, half_lines.flatten(3).flatten(0, 1))
-            half_lines = gelu(shared).view(B, J, -1, height, width)
-        return half_lines.flatten(1, 2)
 
 
 class RefinementPass(nn.Module):

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from freqlf.models.aligned import AlignedFreqLF, HalfLineEncoder, RefinementPass, name_evidence
+from freqlf.models.aligned import AlignedFreqLF, RefinementPass
 from freqlf.models.backbone import FlatBackbone, Hourglass
 from freqlf.models.base import DisparityModel
 from freqlf.models.config import (
@@ -18,6 +18,7 @@ from freqlf.models.config import (
     count_modes,
 )
 from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
+from freqlf.models.encoder import HalfLineEncoder, name_evidence
 from freqlf.models.epi import EpiEncoder
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.occlusion import FreqLFPlus, OcclusionEncoder
