@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Trains and calibrates the weights `freqlf-small`. ROOT is the folder of the HCI benchmark, RUN a folder for what it leaves.
 # Of the first two stages only pass 1 is used; the packaged one was trained in an earlier form of the preset, which had the same. The third stage was
-# interrupted after 677 of its 4200 steps (its last.pt). Its pass 2 begins with the layers of `freqlf-plus-sweep` as they were packaged then.
+# interrupted after 677 of its 4200 steps (its last.pt). Its pass 2 begins with the layers of
+# `freqlf-plus-sweep` as they were packaged then. Noise is cut off at black and white from step 144 of the last stage on.
 set -euo pipefail
 ROOT=$1
 RUN=$2
