@@ -17,7 +17,7 @@ SCORES = {
     SLOPE: (3.740, 8.68, None),
     "freqlf-plus-sweep": (0.404, 1.39, 0.946),
     "freqlf-plus-small": (1.050, 3.05, 0.968),
-    "freqlf-small": (1.266, 4.05, 0.970),
+    "freqlf-small": (0.368, 1.94, 0.973),
     "freqlf-plus-small-synthetic": (4.835, 9.62, 0.916),
 }
 
