@@ -129,7 +129,7 @@ def test_options_are_those_of_the_command_line(tmp_path: Path, array: Array) -> 
     plain = freqlf.load_estimator(MODEL, device="cpu")(array, shear=1, **vars(InputOptions(check_order=False)))
     assert_array_equal(raw.disparity_px, plain.disparity_px)
     assert (raw.calibration, raw.shear_px, raw.memory_bytes) == (None, 1.0, 9 * 10**9)
-    assert np.mean(raw.upper_px - raw.lower_px) > np.mean(plain.upper_px - plain.lower_px)
+    assert np.median(np.abs(raw.upper_px - plain.upper_px)) > 0.01  # a calibration is in the packaged weights
     assert stages[0] == "slope: 0 of 1"
     assert stages[-1] == "pass 2, mixture: 1 of 1"
 

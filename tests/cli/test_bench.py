@@ -26,7 +26,7 @@ def test_times_and_memory_are_printed_and_written(tmp_path: Path, capsys: pytest
     assert rows[1].startswith("| freqlf | 48 x 48 | - | - | - | - | - | ")
     assert rows[1].endswith(f" {memory_only['process_mb']:.0f} | - |")
     stages = tiled["stages_s"]
-    assert list(stages)[:3] == ["slope", "pass 1, evidence", "pass 1, layers"]
+    assert list(stages)[:4] == ["slope", "slope by contrast", "pass 1, evidence", "pass 1, layers"]
     assert rows[2].startswith(f"| freqlf-small | 48 x 48 | {stages['slope']:.2f} | ")
     assert len(rows) == 3
     assert tiled["times_faster"] == pytest.approx(tiled["yardstick_s"] / tiled["best_s"])
