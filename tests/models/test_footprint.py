@@ -1,6 +1,7 @@
 import re
 
 import pytest
+import torch
 
 from freqlf.errors import FreqLFError
 from freqlf.inference.estimate import Estimator
@@ -50,15 +51,16 @@ def test_a_tile_is_never_larger_than_the_image() -> None:
     assert footprint.total_bytes(40, 50, 64) == footprint.total_bytes(40, 50, 256)
 
 
-def estimate_within(preset: str, size_px: int, tile_px: int) -> tuple[float, float, int | None]:
+def estimate_within(preset: str, size_px: int, tile_px: int, workers: int) -> tuple[float, float, int | None]:
     """Peak and limit in MB, and the tiles, of an estimate that is allowed just what tiles of tile_px take."""
+    torch.set_num_threads(workers)
     model = build_model(find_preset(preset)).eval()
     estimator = Estimator(preset, model)
     estimator.run(random_light_field(model.lines, 48))  # loads the kernels' libraries
     light_field = random_light_field(model.lines, size_px)
     light_field.centre_view()
     footprint = model.footprint(sum(len(light_field.line(line)) for line in model.lines))
-    needed_bytes = footprint.view_bytes * size_px**2 + footprint.total_bytes(size_px, size_px, tile_px)
+    needed_bytes = footprint.view_bytes * size_px**2 + footprint.total_bytes(size_px, size_px, tile_px, workers)
     estimator.memory_bytes = int(held_memory_mb() * 1e6) + needed_bytes
     result = estimator.run(light_field)
     return peak_memory_mb(), estimator.memory_bytes / 1e6, result.tile_px
@@ -66,7 +68,14 @@ def estimate_within(preset: str, size_px: int, tile_px: int) -> tuple[float, flo
 
 @pytest.mark.parametrize("preset", ["freqlf-small", "freqlf-plus-small", "freqlf-plus-sweep", "freqlf", "freqlf-plus"])
 def test_the_process_stays_within_its_limit(preset: str) -> None:
-    peak_mb, limit_mb, tile_px = run_in_fresh_process(estimate_within, preset, 320, 112)
+    peak_mb, limit_mb, tile_px = run_in_fresh_process(estimate_within, preset, 320, 112, 1)
     assert peak_mb <= limit_mb
     assert tile_px is not None
     assert 96 <= tile_px <= 160  # the limit was what made tiles smaller
+
+
+@pytest.mark.parametrize("preset", ["freqlf-plus-small", "freqlf-plus-sweep"])
+def test_so_it_does_with_tiles_side_by_side(preset: str) -> None:
+    peak_mb, limit_mb, tile_px = run_in_fresh_process(estimate_within, preset, 320, 112, 2)
+    assert peak_mb <= limit_mb
+    assert tile_px in (112, 128)

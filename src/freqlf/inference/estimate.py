@@ -207,10 +207,10 @@ class Estimator:
         views = model.read_views(light_field, self.device, forget=True)
         start = time.perf_counter()
         # A GPU computes a tile by itself, and what is compiled has been compiled for one thread.
-        workers = threads = 1 if self.device.type != "cpu" or self.compute.compile else torch.get_num_threads()
+        workers = 1 if self.device.type != "cpu" or self.compute.compile else torch.get_num_threads()
         if limit_bytes is not None:
             footprint = self._footprint(light_field.rows, light_field.columns)
-            tile_px, workers = footprint.choose_tiles(height, width, limit_bytes, self._held_bytes(), threads)
+            tile_px, workers = footprint.choose_tiles(height, width, limit_bytes, self._held_bytes(), workers)
         reader = MapReader(model, calibration)
         with self._in_precision():
             maps = model.stream(views, reader, Tiling(tile_px, progress, workers))

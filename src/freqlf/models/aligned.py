@@ -109,8 +109,7 @@ class RefinementPass(nn.Module):
     def name_channels(self) -> dict[str, list[str]]:
         """What the inputs of the first layers and the outputs of the last one are, by the names of their weights."""
         inputs = {f"encoder.{weight}": names for weight, names in self.encoder.name_inputs().items()}
-        hypotheses = sum(name.startswith("difference") for name in self.encoder.names.context) + 1
-        anchors = min(hypotheses, self.decoder.components)
+        anchors = min(self.encoder.names.hypotheses, self.decoder.components)
         parts = self.decoder.mlp.output.out_channels // self.decoder.components
         outputs = [
             f"output {part} of anchor {k % anchors}, turn {k // anchors}"

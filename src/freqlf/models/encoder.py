@@ -23,8 +23,9 @@ from freqlf.models.tiles import WHOLE, Tile, Tiling
 
 
 class EvidenceNames(NamedTuple):
-    """Channels of evidence: of the context, of each of the half-lines, and of surroundings."""
+    """Channels of evidence for so many hypotheses: of the context, of each of the half-lines, and of surroundings."""
 
+    hypotheses: int
     context: list[str]
     half_lines: int
     per_half_line: list[str]
@@ -42,6 +43,7 @@ def name_evidence(
     """The inputs of a `HalfLineEncoder`; each line has two half-lines. Opinions as in `RefinementPass`."""
     hypotheses, has_contrast = count_hypotheses(windows_px) + opinions + wide_opinions, opinions > 0
     return EvidenceNames(
+        hypotheses,
         name_context(hypotheses, has_contrast=has_contrast),
         2 * lines,
         name_half_line(hypotheses, relative_px, has_contrast=has_contrast),
