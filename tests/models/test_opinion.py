@@ -3,7 +3,7 @@
 import torch
 
 from freqlf.models.halflines import HalfLines
-from freqlf.models.opinion import find_contrast_slopes, normalise_contrast
+from freqlf.models.opinion import find_other_slopes, normalise_contrast
 from freqlf.models.slope import SlopeOptions, estimate_slope
 
 LINES = ("horizontal", "vertical")
@@ -17,7 +17,7 @@ def make_shade(plane_stacks, faintness: float) -> HalfLines:
 
 def test_faint_texture_is_enough(plane_stacks) -> None:
     half_lines = make_shade(plane_stacks, 0.0004)
-    opinion = find_contrast_slopes(half_lines, LINES, (5, 9), SlopeOptions())
+    opinion = find_other_slopes(half_lines, LINES, (5, 9), (), SlopeOptions())
     assert opinion.surfaces_px.shape == (1, 2, 64, 64)
     inside = (..., slice(8, -8), slice(8, -8))
     error_px = (opinion.surfaces_px - 0.6).abs()[inside]
@@ -36,5 +36,5 @@ def test_contrast_does_not_depend_on_brightness(plane_stacks) -> None:
 
 def test_tiles_change_nothing(plane_stacks) -> None:
     half_lines = make_shade(plane_stacks, 0.05)
-    whole, tiled = (find_contrast_slopes(half_lines, LINES, (5,), SlopeOptions(), tile_px) for tile_px in (None, 24))
+    whole, tiled = (find_other_slopes(half_lines, LINES, (5,), (5,), SlopeOptions(), tile_px) for tile_px in (None, 24))
     assert torch.equal(whole.surfaces_px, tiled.surfaces_px)

@@ -22,7 +22,7 @@ from freqlf.models.evidence import EVIDENCE_REACH_PX, surround
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
 from freqlf.models.halflines import HalfLines
 from freqlf.models.mixture import Mixture, Reading
-from freqlf.models.opinion import SecondOpinion, find_contrast_slopes
+from freqlf.models.opinion import SecondOpinion, find_other_slopes
 from freqlf.models.scale import gelu_of
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.streaming import read_field
@@ -133,13 +133,16 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         slope: SlopeOptions,
         sweep: SweepOptions | None = None,
         contrast_windows_px: Sequence[int] = (),
+        mean_windows_px: Sequence[int] = (),
+        *,
         reading: Reading = "tempered",
     ) -> None:
         super().__init__()
         self.lines = tuple(lines)
         self.reading = reading
         self.passes = nn.ModuleList(passes)
-        self.slope, self.sweep, self.contrast_windows_px = slope, sweep, tuple(contrast_windows_px)
+        self.slope, self.sweep = slope, sweep
+        self.contrast_windows_px, self.mean_windows_px = tuple(contrast_windows_px), tuple(mean_windows_px)
         self.slope_lines = choose_slope_lines(self.lines)
         self.is_traceable = sweep is None  # how many planes there are depends on the scene
         self.is_sized = any(isinstance(one.layers, Hourglass) for one in passes)  # odd sides are padded
@@ -191,8 +194,8 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         stage = "slope by contrast" if self.sweep is None else "plane sweep"
         tiling.report(stage, 0, 1)
         if self.sweep is None:
-            windows_px = self.contrast_windows_px
-            opinion = find_contrast_slopes(half_lines, self.slope_lines, windows_px, self.slope, tiling.side_px)
+            windows_px = (self.contrast_windows_px, self.mean_windows_px)
+            opinion = find_other_slopes(half_lines, self.slope_lines, *windows_px, self.slope, tiling.side_px)
         else:
             opinion = sweep_surfaces(half_lines, believed.estimate_px, self.sweep)
         tiling.report(stage, 1, 1)

@@ -76,13 +76,18 @@ def _build_paper_backbone(config: PaperConfig) -> tuple[list[HybridLayer], Decod
 def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
     sweep = None if config.sweep is None else SweepOptions(**asdict(config.sweep))
     passes = [_build_pass(config, one, is_first=number == 0) for number, one in enumerate(config.passes)]
-    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep, config.contrast_windows_px, config.reading)
+    windows_px = (config.contrast_windows_px, config.mean_windows_px)
+    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep, *windows_px, reading=config.reading)
 
 
 def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:
     switches = config.switches
-    opinions, wide_opinions = (config.opinions, config.wide_opinions) if one.second_opinion else (0, 0)
-    names = name_evidence(len(config.lines), one.windows_px, one.relative_px, opinions, wide_opinions, one.spacings_px)
+    opinions, wide_opinions, doubts = 0, 0, 0
+    if one.second_opinion:
+        opinions, wide_opinions, doubts = config.opinions, config.wide_opinions, config.doubts
+    names = name_evidence(
+        len(config.lines), one.windows_px, one.relative_px, opinions, wide_opinions, doubts, one.spacings_px
+    )
     encoder = HalfLineEncoder(
         names, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
     )

@@ -238,6 +238,7 @@ class AlignedConfig:
         components: K of the mixtures; with a second opinion there is one more for each of its surfaces.
         sweep: makes second opinions by a plane sweep.
         contrast_windows_px: makes them by slope fields instead, one for each side of a window: nothing is enumerated.
+        mean_windows_px: adds slope fields by which the views agree with their mean, for noise; with the former only.
         reading: which disparity of its mixtures is the estimate, see `Mixture`.
         band: as in `PaperConfig`, where it is isotropic; the packaged weights are of the literal one.
         deviation_floor_px, field, reference_px, switches: as in `PaperConfig`.
@@ -248,6 +249,7 @@ class AlignedConfig:
     components: int = 5
     sweep: SweepConfig | None = None
     contrast_windows_px: tuple[int, ...] = ()
+    mean_windows_px: tuple[int, ...] = ()
     reading: Literal["tempered", "surface"] = "tempered"
     band: Band = "literal"
     deviation_floor_px: float = 0.01
@@ -266,6 +268,10 @@ class AlignedConfig:
             raise FreqLFError("the first pass has no surroundings to look at: its spacings_px must be empty")
         if self.contrast_windows_px:
             _check_windows(self.contrast_windows_px)
+        if self.mean_windows_px:
+            _check_windows(self.mean_windows_px)
+        if self.mean_windows_px and not self.contrast_windows_px:
+            raise FreqLFError("mean_windows_px add to second opinions by contrast: they need contrast_windows_px")
         if self.sweep is not None and self.contrast_windows_px:
             raise FreqLFError("second opinions come from a sweep or from slope fields by contrast, not from both")
         if bool(self.opinions) != any(one.second_opinion for one in self.passes):
@@ -280,8 +286,13 @@ class AlignedConfig:
 
     @property
     def wide_opinions(self) -> int:
-        """How many surfaces of wide windows it has, see `SecondOpinion`."""
-        return 0 if self.sweep is None else 2 * len(self.sweep.wide_windows_px)
+        """How many surfaces it has for noise and the faintest texture, see `SecondOpinion`."""
+        return len(self.mean_windows_px) if self.sweep is None else 2 * len(self.sweep.wide_windows_px)
+
+    @property
+    def doubts(self) -> int:
+        """Of how many of these it says how doubtful they are."""
+        return 0 if self.sweep is None else self.wide_opinions
 
     @property
     def enumerates_disparities(self) -> bool:

@@ -38,6 +38,7 @@ def name_evidence(
     relative_px: Sequence[float],
     opinions: int,
     wide_opinions: int = 0,
+    doubts: int = 0,
     spacings_px: Sequence[int] = (),
 ) -> EvidenceNames:
     """The inputs of a `HalfLineEncoder`; each line has two half-lines. Opinions as in `RefinementPass`."""
@@ -47,7 +48,7 @@ def name_evidence(
         name_context(hypotheses, has_contrast=has_contrast),
         2 * lines,
         name_half_line(hypotheses, relative_px, has_contrast=has_contrast),
-        name_surroundings(hypotheses, spacings_px, has_opinion=opinions > 0, wide=wide_opinions) if spacings_px else [],
+        name_surroundings(hypotheses, spacings_px, has_opinion=opinions > 0, doubts=doubts) if spacings_px else [],
     )
 
 

@@ -148,6 +148,18 @@ class HalfLines:
             values = self._warped(part, disparity_px).sub_(self.centre[:, None])
             yield Residuals(values.mul_(visible.unsqueeze(2)), visible)
 
+    def refocused(self, disparity_px: Tensor) -> "HalfLines":
+        """With the mean of all views that show a pixel, aligned by its disparity (B, 1, H, W), in place of the centre."""
+        if can_fuse(disparity_px, self.views):
+            from freqlf.models.kernels.alignment import average_aligned
+
+            return replace(self, centre=average_aligned(self.packed(), disparity_px))
+        total, count = torch.zeros_like(self.centre), torch.ones_like(disparity_px)
+        for values, visible in self.residuals(disparity_px):
+            total += values.sum(dim=1)
+            count += visible.sum(dim=1, keepdim=True)
+        return replace(self, centre=self.centre + total / count)
+
     def costs(self, disparity_px: Tensor) -> Tensor:
         """Mean absolute residual of each half-line over the views that show a pixel, (B, half-lines, H, W)."""
         if can_fuse(disparity_px, self.views):

@@ -23,6 +23,8 @@ _CONTRAST_FLOOR = 0.005
 
 # Of slope fields on normalised views, whose differences are of order 1.
 _ROBUSTNESS, _DAMPING = 0.3, 0.03
+# Of slope fields in noise, which differences there are of.
+_NOISY_ROBUSTNESS = 0.1
 
 
 class SecondOpinion(NamedTuple):
@@ -30,9 +32,9 @@ class SecondOpinion(NamedTuple):
 
     normalised: the views by their local contrast.
     surfaces_px: (B, windows, H, W), the disparities at which they agree best.
-    wide_px: (B, n, H, W), those in windows that are too wide for edges, for the faintest texture and noise, if any.
-    doubts: (B, n, H, W), the cost of these over that of all planes on average: 0 if they are the only ones that may be
-        right, 1 if any plane is as good.
+    wide_px: (B, n, H, W), disparities for noise and the faintest texture that are too blurred for edges, if any.
+    doubts: (B, n, H, W), the cost of these over that of all planes on average, if planes were tried: 0 if they are the
+        only ones that may be right, 1 if any plane is as good.
     """
 
     normalised: HalfLines
@@ -47,21 +49,30 @@ class SecondOpinion(NamedTuple):
 
 
 @torch.no_grad()
-def find_contrast_slopes(
+def find_other_slopes(
     half_lines: HalfLines,
     lines: Sequence[str],
     windows_px: Sequence[int],
+    mean_windows_px: Sequence[int],
     options: SlopeOptions,
     tile_px: int | None = None,
 ) -> SecondOpinion:
-    """Slope fields of the normalised views on these lines, one for each window."""
+    """Slope fields of the normalised views on these lines, one for each window.
+
+    And for each of the `mean_windows_px` one by which the views agree with their mean, for noise.
+    """
     normalised = normalise_contrast(half_lines)
-    chosen = normalised.of_lines(lines)
-    fields = []
-    for window_px in windows_px:
-        robust = replace(options, window_px=window_px, robustness=_ROBUSTNESS, damping=_DAMPING)
-        fields.append(estimate_slope(chosen, robust, tile_px).slope_px)
-    return SecondOpinion(normalised, torch.cat(fields, dim=1))
+    by_contrast = replace(options, robustness=_ROBUSTNESS, damping=_DAMPING)
+    # Surroundings would spread what noise has made wrong.
+    by_mean = replace(options, robustness=_NOISY_ROBUSTNESS, reference="mean", support_scales=())
+
+    def find(views: HalfLines, options: SlopeOptions, windows_px: Sequence[int]) -> Tensor:
+        chosen = views.of_lines(lines)
+        fields = [estimate_slope(chosen, replace(options, window_px=one), tile_px).slope_px for one in windows_px]
+        return torch.cat(fields, dim=1)
+
+    wide_px = find(half_lines, by_mean, mean_windows_px) if mean_windows_px else None
+    return SecondOpinion(normalised, find(normalised, by_contrast, windows_px), wide_px)
 
 
 @torch.no_grad()

@@ -28,8 +28,8 @@ _RIDGE = 0.1
 _FINE, _COARSE = 8.0, 1.0
 
 
-def name_surroundings(hypotheses: int, spacings_px: Sequence[int], *, has_opinion: bool, wide: int = 0) -> list[str]:
-    """What the channels of `describe_surroundings` are; `wide` counts the surfaces of wide windows."""
+def name_surroundings(hypotheses: int, spacings_px: Sequence[int], *, has_opinion: bool, doubts: int = 0) -> list[str]:
+    """What the channels of `describe_surroundings` are; `doubts`: as many as there are in its opinion."""
     surfaces = ("estimate", "opinion") if has_opinion else ("estimate",)
     names = [f"fine difference {i}" for i in range(1, hypotheses)]
     for spacing_px, scale in itertools.product(spacings_px, ("fine", "coarse")):
@@ -37,7 +37,7 @@ def name_surroundings(hypotheses: int, spacings_px: Sequence[int], *, has_opinio
     names += [f"certainty of {surface}" for surface in surfaces]
     if has_opinion:
         names += [f"{colour} by contrast" for colour in ("red", "green", "blue")]
-    return names + [f"doubt {i}" for i in range(wide)]
+    return names + [f"doubt {i}" for i in range(doubts)]
 
 
 @torch.no_grad()
