@@ -149,7 +149,7 @@ class HalfLines:
             yield Residuals(values.mul_(visible.unsqueeze(2)), visible)
 
     def refocused(self, disparity_px: Tensor) -> "HalfLines":
-        """With the mean of all views that show a pixel, aligned by its disparity (B, 1, H, W), in place of the centre."""
+        """With a mean in place of the centre: of all views that show a pixel, aligned by its disparity (B, 1, H, W)."""
         if can_fuse(disparity_px, self.views):
             from freqlf.models.kernels.alignment import average_aligned
 

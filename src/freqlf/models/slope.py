@@ -34,8 +34,8 @@ class SlopeOptions:
         support: squared gradient, times 1 / robustness, at which own and surrounding slope count the same.
         support_reach: distances in a level's pixels over which slopes spread, one after the other.
         support_contrast: difference of intensity that they do not cross.
-        reference: what views are compared with: the central one, or the mean of all views as aligned so far. The mean has
-            a fraction of the noise, which otherwise passes for texture and shortens steps; its edges are blurred.
+        reference: what views are compared with: the central one, or the mean of all views as aligned so far. The mean
+            has a fraction of the noise, which otherwise passes for texture and shortens steps; its edges are blurred.
     """
 
     scales: tuple[int, ...] = (8, 4, 2, 1)
