@@ -10,7 +10,7 @@ from torch import Tensor
 from freqlf.data.synthetic import objects
 from freqlf.data.synthetic.objects import DOWN, FORWARD, RIGHT
 from freqlf.data.synthetic.stage import Bulge, Rng, Stage, Vector
-from freqlf.data.synthetic.textures import smooth_field
+from freqlf.data.synthetic.textures import Painter, paint, paint_faint, smooth_field
 
 Frame = tuple[int, int, float]  # height, width and margin in pixels
 
@@ -43,6 +43,23 @@ def lay_out_room(rng: Rng, frame: Frame) -> Stage:
     return stage
 
 
+def lay_out_studio(rng: Rng, frame: Frame) -> Stage:
+    """A few large things on a table before a wall, of which both are dark and have hardly any texture."""
+    stage = Stage(rng, *frame, pitch=rng.uniform(0.02, 0.35), yaw=rng.normal(0, 0.15))
+    table, depth = rng.uniform(0.25, 0.8), rng.uniform(1.8, 4.0)
+    _add_room_planes(stage, [(table * DOWN, RIGHT, FORWARD), (depth * FORWARD, RIGHT, DOWN)], paint_faint)
+    for _ in range(rng.integers(1, 6)):
+        z = rng.uniform(0.9, 0.85 * depth)
+        foot = np.array([rng.uniform(-0.45, 0.45) * z * stage.width_px / stage.focal_px, table, z])
+        size = z * stage.width_px / stage.focal_px * float(np.exp(rng.uniform(np.log(0.05), np.log(0.3))))
+        if rng.random() < 0.7:
+            objects.add_vessel(stage, foot, size * rng.uniform(0.5, 1), size * rng.uniform(1, 4))
+        else:
+            half = size * rng.uniform(0.4, 1.0, 3)
+            objects.add_box(stage, foot - half[1] * DOWN, half, objects.upright_axes(rng.uniform(-0.8, 0.8)))
+    return stage
+
+
 def _add_standing(stage: Stage, foot: Vector, size: float) -> None:
     """Something that stands on the floor."""
     rng = stage.rng
@@ -71,7 +88,7 @@ def _add_standing(stage: Stage, foot: Vector, size: float) -> None:
         objects.add_strands(stage, foot, size, -DOWN)
 
 
-def _add_room_planes(stage: Stage, planes: list[tuple[Vector, Vector, Vector]]) -> None:
+def _add_room_planes(stage: Stage, planes: list[tuple[Vector, Vector, Vector]], painter: Painter = paint) -> None:
     """Backgrounds that meet in corners: each is painted only where it is the nearest of them (a room is hollow)."""
     reach = stage.margin_px
     y = torch.arange(-reach - 4, stage.height_px + reach + 4, 4)
@@ -86,7 +103,7 @@ def _add_room_planes(stage: Stage, planes: list[tuple[Vector, Vector, Vector]]) 
         rows, columns = seen.any(dim=1).nonzero()[:, 0], seen.any(dim=0).nonzero()[:, 0]
         top, bottom = float(y[rows[0]]) - 6, float(y[rows[-1]]) + 6
         left, right = float(x[columns[0]]) - 6, float(x[columns[-1]]) + 6
-        stage.add_background(*plane, bounds_px=(top, left, bottom, right))
+        stage.add_background(*plane, bounds_px=(top, left, bottom, right), painter=painter)
 
 
 def lay_out_cutouts(rng: Rng, frame: Frame) -> Stage:
@@ -199,4 +216,5 @@ LAYOUTS: dict[str, tuple[Callable[[Rng, Frame], Stage], float]] = {
     "relief": (lay_out_relief, 0.10),
     "clutter": (lay_out_clutter, 0.15),
     "foliage": (lay_out_foliage, 0.15),
+    "studio": (lay_out_studio, 0.0),  # only when asked for: scenes of a number stay what they were
 }

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from freqlf.data.synthetic.shapes import Outline, random_solid
 from freqlf.data.synthetic.surfaces import TEXELS_PER_PX, Patch, Surface
-from freqlf.data.synthetic.textures import measure_footprint, paint
+from freqlf.data.synthetic.textures import Painter, measure_footprint, paint
 
 Rng = np.random.Generator
 Vector = np.ndarray  # (3,)
@@ -94,12 +94,13 @@ class Stage:
         bounds_px: tuple[float, float, float, float] | None = None,
         material: int | None = None,
         bulge: Bulge | None = None,
+        painter: Painter = paint,
     ) -> None:
         """A whole plane; `bounds_px` (top, left, bottom, right) are given if it is seen in a part of the view only."""
         reach = self.margin_px
         bounds_px = bounds_px or (-reach, -reach, self.height_px - 1 + reach, self.width_px - 1 + reach)
         extent_px = float(max(self.height_px, self.width_px))
-        self._add(Patch.around(*bounds_px), point, along_p, along_q, extent_px, None, material, bulge)
+        self._add(Patch.around(*bounds_px), point, along_p, along_q, extent_px, None, material, bulge, painter)
 
     def nearness_plane(self, point: Vector, along_p: Vector, along_q: Vector) -> tuple[float, float, float]:
         """(a, b, c): the nearness of the plane is a + b*x + c*y at pixel (y, x)."""
@@ -120,6 +121,7 @@ class Stage:
         outline: Outline | None,
         material: int | None,
         bulge: Bulge | None,
+        painter: Painter = paint,
     ) -> None:
         plane = self.nearness_plane(point, along_p, along_q)
         flat, depth, p, q = self._meet_plane(patch, plane, point, along_p, along_q)
@@ -145,7 +147,8 @@ class Stage:
         brightness = self._shading(patch, flat, plane, relief)
         texture_rng = np.random.default_rng(self.new_material() if material is None else material)
         if needed is None:
-            colour = paint(texture_rng, coordinates, footprint, extent_px) * brightness * self._cast_shadows(p, q, unit)
+            painted = painter(texture_rng, coordinates, footprint, extent_px)
+            colour = painted * brightness * self._cast_shadows(p, q, unit)
         else:
             # Outlines can be sparse: paint only texels next to a visible place, as a picture of one row.
             needed = F.max_pool2d(needed[None].float(), 3, stride=1, padding=1)[0] > 0

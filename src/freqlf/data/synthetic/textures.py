@@ -166,6 +166,16 @@ def _paint_plain(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) 
     return random_colour(rng)[:, None, None] * (1 + change)
 
 
+def paint_faint(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) -> Tensor:
+    """A wall in the shade: dark, with a gradient of light and grain of a few grey levels at most."""
+    lightness = float(np.exp(rng.uniform(np.log(0.03), np.log(0.35))))
+    tint = torch.tensor(rng.normal(1, 0.08, 3), dtype=torch.float32)
+    light = smooth_field(rng, coordinates, size * rng.uniform(0.8, 2)).clamp(-2, 2)
+    grain = fractal_noise(rng, coordinates, footprint, float(np.exp(rng.uniform(np.log(3.0), np.log(60.0)))), 0.85)
+    levels = float(np.exp(rng.uniform(np.log(0.7), np.log(5.0)))) / 255
+    return (lightness * tint)[:, None, None] * (1 + rng.uniform(0, 0.3) * light) + levels * grain
+
+
 def paint_fractal(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) -> Tensor:
     """Noise over many octaves; with a gain near 1 its spectrum falls as 1/f, like a photograph's."""
     wavelength = float(np.exp(rng.uniform(np.log(8.0), np.log(max(16.0, size)))))
