@@ -43,7 +43,7 @@ _EDGE_WINDOW_PX = 7
 _LEAST_EDGE_PIXELS = 200
 _LEAST_ASYMMETRY = 0.08
 # Views that are consistent as they come are taken for reversed in both directions only by more than that: the 42 scenes
-# (HCI's and generated ones) on which edges tell have 0.096 to 0.51, and reflections in an otherwise dark one had -0.084.
+# (HCI's and generated ones) on which edges tell have 0.096 to 0.51, and reflections in a dark one had -0.084.
 _LEAST_CONTRADICTION = 0.12
 _LEAST_SIGNIFICANCE = 8.0
 
