@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.ndimage import gaussian_filter, map_coordinates
 
 from freqlf.data.hci import find_scene
 from freqlf.inference.consistency import Ordering, check_consistency
@@ -84,3 +85,22 @@ def test_what_views_see_beyond_the_border_is_no_occlusion(hci_root):
     far_from_zero = find_scene(hci_root, "dino").light_field().scaled(0.375).sheared(4)
     found = check_consistency(far_from_zero)
     assert (found.ordering, found.sign_is_sure, found.warning) == (Ordering(), True, None)
+
+
+def test_stripes_along_which_nothing_moves_leave_the_order_alone():
+    """White stripes, as wide as they are apart, before a textured plane: only the plane tells anything about columns."""
+    rng = np.random.default_rng(0)
+    texture = gaussian_filter(rng.random((256, 256, 3)), (1, 1, 0), mode="wrap")
+    texture = (texture - texture.min()) / (texture.max() - texture.min())
+    fine = 3  # samples of a pixel along each axis
+    place = (np.arange(192 * fine) + 0.5) / fine - 0.5
+    views = {}
+    for u, v in sorted({(4, k) for k in range(9)} | {(k, 4) for k in range(9)}):
+        y, x = (place + (step - 4) * -0.5 for step in (u, v))
+        where = np.meshgrid(y % 256, x % 256, indexing="ij")
+        far = np.stack([map_coordinates(texture[..., c], where, order=1, mode="grid-wrap") for c in range(3)], -1)
+        row, column = place[:, None] + (u - 4) * 0.6, place[None, :] + (v - 4) * 0.6
+        is_stripe = (column / (2 + row // 32)) % 2 < 1
+        image = np.where(is_stripe[..., None], 0.9, far)
+        views[u, v] = image.reshape(192, fine, 192, fine, 3).mean(axis=(1, 3)).astype(np.float32)
+    assert check_consistency(LightField(9, 9, views)).ordering == Ordering()
