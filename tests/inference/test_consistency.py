@@ -88,7 +88,7 @@ def test_what_views_see_beyond_the_border_is_no_occlusion(hci_root):
 
 
 def test_stripes_along_which_nothing_moves_leave_the_order_alone():
-    """White stripes, as wide as they are apart, before a textured plane: only the plane tells anything about columns."""
+    """White stripes, as wide as they are apart, before a textured plane: only the plane tells about columns."""
     rng = np.random.default_rng(0)
     texture = gaussian_filter(rng.random((256, 256, 3)), (1, 1, 0), mode="wrap")
     texture = (texture - texture.min()) / (texture.max() - texture.min())

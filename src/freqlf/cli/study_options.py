@@ -30,6 +30,8 @@ class StudyOptions:
         seeds: A run of every variant with each of these.
         train_split: Scenes to train on: groups or names, separated by commas; or none.
         validation_split: Scenes to score on, likewise, once per run after its last step.
+        weights: Packaged weights (a name) or a file that all runs begin with, in those parts that all variants have;
+            without it they begin at random.
         synthetic_data: Folder with generated scenes to train on, as `freqlf data synth` makes them.
         resume: Continue the study in OUT, if there is one. Finished runs are kept, seeds can be added.
         checkpoint_minutes: Time between checkpoints.
@@ -45,6 +47,7 @@ class StudyOptions:
     seeds: tuple[Seed, ...] = (0, 1, 2)
     train_split: str = "additional"
     validation_split: str = "training"
+    weights: str | None = None
     synthetic_data: Path | None = None
     resume: bool = False
     checkpoint_minutes: Minutes = 5.0
@@ -80,7 +83,9 @@ def conduct(
     from freqlf.studies.runs import Scenes, StoppedError, Study, plan_study, run_study
     from freqlf.training.distributed import join_processes
 
-    study = Study(kind, options.preset, variants, options.seeds, recipe, options.minutes, options.out, baseline)
+    study = Study(
+        kind, options.preset, variants, options.seeds, recipe, options.minutes, options.out, baseline, options.weights
+    )
     if options.threads > 0:
         torch.set_num_threads(options.threads)
     lines = build_model(variants[0].config).lines

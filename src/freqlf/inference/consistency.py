@@ -185,7 +185,7 @@ def _still() -> Consistency:
 def _inconsistent(unexplained: float) -> str:
     return (
         f"no order of the views explains their parallax ({unexplained:.0%} of their differences remain), so the "
-        "disparity will be poor: they may not be rectified, not lie on an even planar grid, differ in exposure, or "
+        "disparity may be poor: they may not be rectified, not lie on an even planar grid, differ in exposure, or "
         "be read with a wrong pitch or grid"
     )
 

@@ -30,6 +30,7 @@ def write_files(study: Study, costs: dict[str, Cost], scenes: Scenes, results: S
         ),
         "protocol": describe_protocol(DEFAULT_BORDER_PX),
         "minutes": study.minutes,
+        "weights": study.weights,
         "costs": {name: asdict(cost) for name, cost in costs.items()},
         "seeds": study.seeds,
         "is_complete": len(results) == len(study.variants) * len(study.seeds),

@@ -16,6 +16,7 @@ from freqlf.models.build import build_model
 from freqlf.models.complexity import count_parameters
 from freqlf.models.config import config_to_dict
 from freqlf.provenance import describe_run
+from freqlf.studies.beginning import begin_with
 from freqlf.studies.budget import choose_clock, count_steps, measure_step_seconds
 from freqlf.studies.variants import Variant
 from freqlf.training.checkpoint import require_same_run
@@ -40,6 +41,7 @@ class Study:
         preset: where the variants come from.
         minutes: time to train each run for; None leaves the number of steps to the recipe.
         baseline: the variant that the others are compared with, if there is such a one.
+        weights: packaged weights or a file that all runs begin with, see `begin_with`; None begins at random.
     """
 
     kind: str
@@ -50,6 +52,7 @@ class Study:
     minutes: float | None
     directory: Path
     baseline: str | None = None
+    weights: str | None = None
 
     def __post_init__(self) -> None:
         if not self.seeds or len(set(self.seeds)) < len(self.seeds):
@@ -173,6 +176,8 @@ def _run(
     print(f"{variant.name}, seed {seed}: {cost.steps} steps", flush=True)
     torch.manual_seed(seed)
     model = build_model(variant.config)
+    if study.weights is not None:
+        begin_with(model, study.weights, study.variants)
     source = BatchSource(recipe, model.lines, scenes.training, scenes.generated)
     options = RunOptions(directory, resume=True, checkpoint_minutes=checkpoint_minutes)
     clock = choose_clock(processes.device)
@@ -212,6 +217,7 @@ def _describe(study: Study, scenes: Scenes) -> dict[str, Any]:
         "variants": {variant.name: config_to_dict(variant.config) for variant in study.variants},
         "recipe": recipe,
         "minutes": study.minutes,
+        **({} if study.weights is None else {"weights": study.weights}),
         "scenes": scenes.names() | {"scored": [scene.name for scene in scenes.scored]},
     }
 
