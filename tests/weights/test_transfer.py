@@ -70,6 +70,16 @@ def test_a_new_layer_keeps_its_initial_weights(tmp_path) -> None:
     assert torch.equal(deeper.state_dict()["passes.0.layers.0.local.weight"], kept)
 
 
+def test_a_further_pass_begins_as_the_last_one() -> None:
+    deep = build_model(PRESETS["freqlf-plus-deep"])
+    assert transfer_weights(deep, "freqlf-plus-sweep") == []
+    state = deep.state_dict()
+    for name, values in load_model("freqlf-plus-sweep").state_dict().items():
+        assert torch.equal(state[name], values)
+        if name.startswith("passes.1."):
+            assert torch.equal(state[name.replace("passes.1.", "passes.2.")], values)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

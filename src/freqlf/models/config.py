@@ -315,6 +315,14 @@ _FAR_SIGHTED_PASS = PassConfig(
     spacings_px=(2, 6, 16),
 )
 _AROUND_PX = (-0.25, -0.1, 0.1, 0.25)  # costs around the estimate, in models that enumerate disparities
+_SWEPT = AlignedConfig(
+    lines=STAR_LINES,
+    passes=(replace(_FIRST_PASS, second_opinion=True), replace(_FAR_SIGHTED_PASS, relative_px=_AROUND_PX)),
+    components=7,
+    sweep=SweepConfig(wide_windows_px=(25,)),
+    reading="surface",
+    reference_px=160,
+)
 
 # The first three are the paper's models. The others see the views aligned by a slope field, which learns much sooner.
 PRESETS: dict[str, ModelConfig] = {
@@ -336,14 +344,9 @@ PRESETS: dict[str, ModelConfig] = {
         passes=(_FIRST_PASS, PassConfig(windows_px=(7, 21), relative_px=_AROUND_PX, shared_channels=16)),
         components=7,
     ),
-    "freqlf-plus-sweep": AlignedConfig(
-        lines=STAR_LINES,
-        passes=(replace(_FIRST_PASS, second_opinion=True), replace(_FAR_SIGHTED_PASS, relative_px=_AROUND_PX)),
-        components=7,
-        sweep=SweepConfig(wide_windows_px=(25,)),
-        reading="surface",
-        reference_px=160,
-    ),
+    "freqlf-plus-sweep": _SWEPT,
+    # A third pass decides once more, on evidence for what the second one believes. No weights are packaged yet.
+    "freqlf-plus-deep": replace(_SWEPT, passes=(*_SWEPT.passes, _SWEPT.passes[-1])),
 }
 
 

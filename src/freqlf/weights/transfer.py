@@ -29,9 +29,9 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     part: only those whose names begin so, such as passes.0, the first pass; several with commas between.
 
     A layer that has more inputs in the network than in the source ignores the others until it has learned about them;
-    one that has more outputs, and layers that the source does not have, keep the initial weights of these. Which inputs
-    and outputs are the same is known by their names, see `DisparityModel.name_channels`. Anything else is another
-    model and is refused.
+    one that has more outputs, and layers that the source does not have, keep the initial weights of these, but further
+    passes begin as the source's last one. Which inputs and outputs are the same is known by their names, see
+    `DisparityModel.name_channels`. Anything else is another model and is refused.
     """
     path = find_weights(source)
     beginnings = tuple(part.split(","))
@@ -39,6 +39,9 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     found = {name: one for name, one in weights.state.items() if name.startswith(beginnings)}
     with torch.device("meta"):
         old_names = build_model(weights.config).name_channels()
+    passes, wanted_passes = (len(getattr(one, "passes", ())) for one in (weights.config, network))
+    for named in (found, old_names):
+        _repeat_last_pass(named, passes, wanted_passes)
     new_names = network.name_channels()
     wanted = network.state_dict()
     if not set(found) & set(wanted):
@@ -64,6 +67,13 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
         raise FreqLFError(f"{path} has weights of another model: this one has no {missing[0]}; choose another --preset")
     network.load_state_dict(wanted)
     return notes
+
+
+def _repeat_last_pass(named: dict[str, Any], count: int, wanted: int) -> None:
+    """Add to what is named of `count` passes what further ones, up to `wanted`, begin with: the last one's."""
+    last = {name: one for name, one in named.items() if name.startswith(f"passes.{count - 1}.")}
+    for number in range(count, wanted):
+        named |= {name.replace(f"passes.{count - 1}.", f"passes.{number}.", 1): one for name, one in last.items()}
 
 
 def _find_places(
