@@ -17,7 +17,7 @@ SCORES = {
     SLOPE: (3.740, 8.68, None),
     "freqlf-plus-sweep": (0.297, 1.30, 0.964),
     "freqlf-plus-small": (1.050, 3.05, 0.968),
-    "freqlf-small": (0.368, 1.94, 0.973),
+    "freqlf-small": (0.390, 1.85, 0.976),
     "freqlf-plus-sweep-synthetic": (0.858, 5.26, 0.942),
 }
 

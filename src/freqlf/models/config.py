@@ -333,9 +333,10 @@ PRESETS: dict[str, ModelConfig] = {
     # A second opinion adds surfaces where texture is faint, and the second pass sees far, by an hourglass.
     "freqlf-small": AlignedConfig(
         lines=EPI_LINES,
-        passes=(_FIRST_PASS, _FAR_SIGHTED_PASS),
+        passes=(replace(_FIRST_PASS, second_opinion=True), _FAR_SIGHTED_PASS),
         components=7,
         contrast_windows_px=(5, 9),
+        mean_windows_px=(5,),
         reading="surface",
         reference_px=160,
     ),
