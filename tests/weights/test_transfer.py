@@ -76,7 +76,7 @@ def test_a_further_pass_begins_as_the_last_one() -> None:
     state = deep.state_dict()
     for name, values in load_model("freqlf-plus-sweep").state_dict().items():
         assert torch.equal(state[name], values)
-        if name.startswith("passes.1."):
+        if name.startswith("passes.1.") and "fourier" not in name:  # which the third pass does without
             assert torch.equal(state[name.replace("passes.1.", "passes.2.")], values)
 
 

@@ -156,7 +156,7 @@ def _build_layer(
     return HybridLayer(
         channels,
         count_modes(one.modes, config.band),
-        fourier=config.switches.fourier and fourier,
+        fourier=config.switches.fourier and fourier and one.modes > 0,
         local=config.switches.local,
         residual=True,
         normalised=bool(one.coarse_channels),

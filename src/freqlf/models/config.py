@@ -167,7 +167,7 @@ class PassConfig:
     Attributes:
         channels: C of the latent field.
         layers: L hybrid layers.
-        modes: k1 = k2 retained Fourier modes.
+        modes: k1 = k2 retained Fourier modes; 0 for layers without a Fourier branch.
         stem_channels: width of the pointwise layer that reads the evidence.
         windows_px: sides of the neighbourhoods whose nearest and farthest surfaces become hypotheses.
         relative_px: distances from the estimate at which matching costs are evaluated. Not empty means that
@@ -195,9 +195,10 @@ class PassConfig:
     spacings_px: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_positive(self, "channels", "layers", "modes", "stem_channels")
-        if self.shared_channels < 0:
-            raise FreqLFError(f"shared_channels must be at least 0, not {self.shared_channels}")
+        _check_positive(self, "channels", "layers", "stem_channels")
+        for name in ("modes", "shared_channels"):
+            if not 0 <= getattr(self, name) <= _MOST:
+                raise FreqLFError(f"{name} must be between 0 and {_MOST}, not {getattr(self, name)}")
         _check_windows(self.windows_px)
         if not 0.001 <= self.offset_px <= 1000:
             raise FreqLFError(f"offset_px must be between 0.001 and 1000, not {self.offset_px}")
@@ -346,8 +347,8 @@ PRESETS: dict[str, ModelConfig] = {
         components=7,
     ),
     "freqlf-plus-sweep": _SWEPT,
-    # A third pass decides once more, on evidence for what the second one believes. No weights are packaged yet.
-    "freqlf-plus-deep": replace(_SWEPT, passes=(*_SWEPT.passes, _SWEPT.passes[-1])),
+    # A third pass decides once more, on evidence for what the second one believes. Its Fourier branch did not pay.
+    "freqlf-plus-deep": replace(_SWEPT, passes=(*_SWEPT.passes, replace(_SWEPT.passes[-1], modes=0))),
 }
 
 

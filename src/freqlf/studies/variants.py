@@ -48,5 +48,5 @@ def vary_modes(config: ModelConfig, modes: Iterable[int]) -> tuple[Variant, ...]
 def with_modes(config: ModelConfig, modes: int) -> ModelConfig:
     """The configuration with as many Fourier modes per axis in all layers."""
     if isinstance(config, AlignedConfig):
-        return replace(config, passes=tuple(replace(one, modes=modes) for one in config.passes))
+        return replace(config, passes=tuple(replace(one, modes=modes) if one.modes else one for one in config.passes))
     return replace(config, modes=modes)

@@ -39,9 +39,8 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     found = {name: one for name, one in weights.state.items() if name.startswith(beginnings)}
     with torch.device("meta"):
         old_names = build_model(weights.config).name_channels()
-    passes, wanted_passes = (len(getattr(one, "passes", ())) for one in (weights.config, network))
     for named in (found, old_names):
-        _repeat_last_pass(named, passes, wanted_passes)
+        _repeat_last_pass(named, len(getattr(weights.config, "passes", ())), network)
     new_names = network.name_channels()
     wanted = network.state_dict()
     if not set(found) & set(wanted):
@@ -69,11 +68,13 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     return notes
 
 
-def _repeat_last_pass(named: dict[str, Any], count: int, wanted: int) -> None:
-    """Add to what is named of `count` passes what further ones, up to `wanted`, begin with: the last one's."""
-    last = {name: one for name, one in named.items() if name.startswith(f"passes.{count - 1}.")}
-    for number in range(count, wanted):
-        named |= {name.replace(f"passes.{count - 1}.", f"passes.{number}.", 1): one for name, one in last.items()}
+def _repeat_last_pass(named: dict[str, Any], passes: int, network: DisparityModel[Any]) -> None:
+    """Add to what is named of so many passes what further ones of the network begin with: as the last one."""
+    last = {name: one for name, one in named.items() if name.startswith(f"passes.{passes - 1}.")}
+    wanted = network.state_dict()
+    for number in range(passes, len(getattr(network, "passes", ()))):
+        copies = {name.replace(f"passes.{passes - 1}.", f"passes.{number}.", 1): one for name, one in last.items()}
+        named |= {name: one for name, one in copies.items() if name in wanted}
 
 
 def _find_places(
