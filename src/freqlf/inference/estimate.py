@@ -46,7 +46,7 @@ from freqlf.weights.registry import SLOPE, WEIGHTS
 
 # The best packaged weights there are, and those that take least time; without any, what needs none.
 FAST_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)
-DEFAULT_MODEL = "freqlf-plus-sweep" if "freqlf-plus-sweep" in WEIGHTS else FAST_MODEL
+DEFAULT_MODEL = "freqlf-plus-deep" if "freqlf-plus-deep" in WEIGHTS else FAST_MODEL
 
 _TINY_PX = 64
 _WORTH_A_NOTE = 0.05  # of the pixels
