@@ -10,7 +10,7 @@ EPI_LINES = ("horizontal", "vertical")
 STAR_LINES = ("horizontal", "vertical", "diagonal", "antidiagonal")
 
 
-_MOST = 4096  # of channels, layers and the like, in a description that can be believed
+MOST = 4096  # of channels, layers and the like, in a description that can be believed
 
 
 def _check_floor(floor_px: float) -> None:
@@ -25,8 +25,8 @@ def _check_lines(lines: tuple[str, ...]) -> None:
 
 def _check_positive(config: Any, *names: str) -> None:
     for name in names:
-        if not 1 <= getattr(config, name) <= _MOST:
-            raise FreqLFError(f"{name} must be between 1 and {_MOST}, not {getattr(config, name)}")
+        if not 1 <= getattr(config, name) <= MOST:
+            raise FreqLFError(f"{name} must be between 1 and {MOST}, not {getattr(config, name)}")
 
 
 def _check_windows(windows_px: tuple[int, ...]) -> None:
@@ -143,10 +143,10 @@ class OcclusionConfig(PaperConfig):
         super().__post_init__()
         _check_positive(self, "opinions")
         _check_lines(self.lines)
-        if not (self.lowest_px < self.highest_px and self.step_px > 0) or self.planes > _MOST:
+        if not (self.lowest_px < self.highest_px and self.step_px > 0) or self.planes > MOST:
             raise FreqLFError(
                 f"planes from {self.lowest_px} to {self.highest_px} px, {self.step_px} px apart, are no sweep: the "
-                f"first must lie below the last, and there may be {_MOST}"
+                f"first must lie below the last, and there may be {MOST}"
             )
 
     @property
@@ -197,15 +197,15 @@ class PassConfig:
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "stem_channels")
         for name in ("modes", "shared_channels"):
-            if not 0 <= getattr(self, name) <= _MOST:
-                raise FreqLFError(f"{name} must be between 0 and {_MOST}, not {getattr(self, name)}")
+            if not 0 <= getattr(self, name) <= MOST:
+                raise FreqLFError(f"{name} must be between 0 and {MOST}, not {getattr(self, name)}")
         _check_windows(self.windows_px)
         if not 0.001 <= self.offset_px <= 1000:
             raise FreqLFError(f"offset_px must be between 0.001 and 1000, not {self.offset_px}")
-        if any(not 1 <= spacing <= _MOST for spacing in self.spacings_px):
-            raise FreqLFError(f"spacings_px must be between 1 and {_MOST}, not {self.spacings_px}")
-        if any(not 1 <= width <= _MOST for width in self.coarse_channels):
-            raise FreqLFError(f"coarse_channels must be between 1 and {_MOST}, not {self.coarse_channels}")
+        if any(not 1 <= spacing <= MOST for spacing in self.spacings_px):
+            raise FreqLFError(f"spacings_px must be between 1 and {MOST}, not {self.spacings_px}")
+        if any(not 1 <= width <= MOST for width in self.coarse_channels):
+            raise FreqLFError(f"coarse_channels must be between 1 and {MOST}, not {self.coarse_channels}")
 
 
 @dataclass(frozen=True)

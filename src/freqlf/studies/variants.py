@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from freqlf.errors import FreqLFError
-from freqlf.models.config import AlignedConfig, ModelConfig, without
+from freqlf.models.config import MOST, AlignedConfig, ModelConfig, without
 
 FULL = "full"
 COMPONENTS = {  # as tables call a model without it: the field of `Switches`
@@ -42,6 +42,9 @@ def vary_modes(config: ModelConfig, modes: Iterable[int]) -> tuple[Variant, ...]
     counts = tuple(modes)
     if not counts or len(set(counts)) < len(counts):
         raise FreqLFError(f"a bandwidth study needs different numbers of modes, not {counts}")
+    for count in counts:
+        if not 1 <= count <= MOST:
+            raise FreqLFError(f"modes must be between 1 and {MOST}, not {count}")
     return tuple(Variant(f"{count} modes", with_modes(config, count)) for count in counts)
 
 
