@@ -5,7 +5,8 @@ import torch
 
 from freqlf.cli.main import main
 from freqlf.models.build import build_model
-from freqlf.models.config import AlignedConfig, PassConfig, config_to_dict
+from freqlf.models.config import AlignedConfig, PassConfig
+from freqlf.models.description import config_to_dict
 from freqlf.training.checkpoint import save_checkpoint
 from freqlf.weights.calibration import LEVELS, Calibration, write_calibration
 from freqlf.weights.checkpoint import Checkpoint

@@ -31,7 +31,7 @@ from freqlf.io.pfm import read_pfm, write_pfm
 from freqlf.io.ply import read_ply, write_ply
 from freqlf.io.png16 import read_png16, write_png16
 from freqlf.io.viewgrid import InputOptions, Promise, checking_memory
-from freqlf.models.config import config_to_dict
+from freqlf.models.description import config_to_dict
 from freqlf.outputs.viewer.estimates import read_estimate
 from freqlf.training.checkpoint import restore_optimizer, save_checkpoint
 from freqlf.training.monitor import _drop_later_lines

@@ -11,12 +11,11 @@ from freqlf.models.config import (
     EpiConfig,
     OcclusionConfig,
     PassConfig,
-    config_from_dict,
-    config_to_dict,
     count_modes,
     find_preset,
     without,
 )
+from freqlf.models.description import config_from_dict, config_to_dict
 from freqlf.models.spectral import SpectralConv2d
 
 

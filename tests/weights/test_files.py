@@ -7,7 +7,8 @@ from safetensors.torch import save_file
 
 from freqlf.errors import FreqLFError
 from freqlf.models.build import build_model
-from freqlf.models.config import AlignedConfig, PassConfig, config_to_dict
+from freqlf.models.config import AlignedConfig, PassConfig
+from freqlf.models.description import config_to_dict
 from freqlf.weights.calibration import LEVELS, Calibration
 from freqlf.weights.files import read_weights, write_weights
 from freqlf.weights.load import load_calibrated, load_model

@@ -14,7 +14,8 @@ from freqlf.data.hci import Scene, choose_scenes, find_scenes, write_scene
 from freqlf.data.splits import SPLITS
 from freqlf.errors import FreqLFError
 from freqlf.lightfield import LINES, LightField
-from freqlf.models.config import config_to_dict, find_preset
+from freqlf.models.config import find_preset
+from freqlf.models.description import config_to_dict
 from freqlf.training.recipe import RECIPES, find_recipe, settings
 
 if TYPE_CHECKING:

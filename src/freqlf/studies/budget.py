@@ -17,7 +17,7 @@ import torch
 from freqlf.data.batches import Batch, BatchSource
 from freqlf.data.samples import Sample
 from freqlf.models.build import build_model
-from freqlf.models.config import config_to_dict
+from freqlf.models.description import config_to_dict
 from freqlf.studies.variants import Variant
 from freqlf.training.distributed import Processes
 from freqlf.training.recipe import Recipe

@@ -14,7 +14,7 @@ from freqlf.io.files import write_json
 from freqlf.io.intake import read_json
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_parameters
-from freqlf.models.config import config_to_dict
+from freqlf.models.description import config_to_dict
 from freqlf.provenance import describe_run
 from freqlf.studies.beginning import begin_with
 from freqlf.studies.budget import choose_clock, count_steps, measure_step_seconds

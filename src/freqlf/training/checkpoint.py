@@ -11,7 +11,7 @@ from torch import Tensor
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
 from freqlf.io.intake import decoding
-from freqlf.models.config import config_from_dict, config_to_dict
+from freqlf.models.description import config_from_dict, config_to_dict
 from freqlf.training.recipe import Recipe
 from freqlf.weights.checkpoint import FORMAT, Checkpoint, first_difference
 

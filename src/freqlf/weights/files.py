@@ -14,7 +14,8 @@ from freqlf.errors import FreqLFError
 from freqlf.io.files import write_bytes
 from freqlf.io.intake import decoding, parse_json, require_file
 from freqlf.io.schema import convert
-from freqlf.models.config import ModelConfig, config_from_dict, config_to_dict
+from freqlf.models.config import ModelConfig
+from freqlf.models.description import config_from_dict, config_to_dict
 from freqlf.weights.calibration import Calibration, describe_calibration, parse_calibration
 
 FORMAT = "freqlf-weights-1"
