@@ -65,11 +65,14 @@ def test_a_bandwidth_study_lists_scenes(flags, tmp_path, capsys):
         (["--validation-split", "none"], "no scene to score the runs on"),
         (["--validation-split", "one"], "one is in --train-split and in --validation-split"),
         (["--preset", "freqlf-huge"], "unknown preset"),
+        (["--weights", "freqlf-small", "--steps", "1"], "no weights that all variants share"),
+        (["--weights", "/nowhere.pt", "--steps", "1"], "/nowhere.pt does not exist"),
         (["--out", "/proc/study", "--steps", "1"], "cannot write /proc/study"),
     ],
 )
-def test_mistakes_are_one_line(flags, changes, message, capsys):
+def test_mistakes_are_one_line(flags, changes, message, tmp_path, capsys):
     assert main(["study", "ablation", *flags, *changes]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+    assert not (tmp_path / "study" / "plan.json").exists()

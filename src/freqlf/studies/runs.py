@@ -119,6 +119,8 @@ def plan_study(study: Study, scenes: Scenes, processes: Processes, *, resume: bo
         raise FreqLFError(
             f"{study.directory} already holds a study; add --resume to continue it, or choose another --out"
         )
+    if study.weights is not None:  # those that do not fit are refused before anything is written
+        begin_with(build_model(study.variants[0].config), study.weights, study.variants)
     if not path.exists():
         costs = _find_costs(study, scenes, processes)
         if not path.exists():  # or another process with other seeds was faster, and its measurement counts
