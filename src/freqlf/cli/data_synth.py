@@ -47,7 +47,7 @@ def run(
         height: Height of the views in pixels.
         views: Number of views per row and per column; odd.
         disparity_range: Lowest and highest disparity of all scenes, in pixels per view step.
-        layout: Only one kind of scene: room, cutouts, relief, clutter, foliage or studio.
+        layout: Only one kind of scene: room, cutouts, relief, clutter, foliage, studio or chart.
         noise: Standard deviation of the sensor noise, as a fraction of white.
         blur: Standard deviation of the blur in pixels.
         exposure_jitter: Standard deviation of the brightness between the views, as a fraction.

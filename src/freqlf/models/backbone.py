@@ -7,8 +7,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from freqlf.models.hybrid import HybridLayer, normalise_pixels
-from freqlf.models.scale import gelu_of, scale_weights
+from freqlf.models.hybrid import HybridLayer, gelu_of_normalised, normalise_pixels
+from freqlf.models.scale import scale_weights
 from freqlf.models.streaming import update_field
 from freqlf.models.tiles import WHOLE, Tile, Tiling
 
@@ -69,7 +69,7 @@ class Hourglass(nn.Module):
             y, x = 2 * tile.y, 2 * tile.x
             part = Tile(y, x, min(2 * tile.height, H - y), min(2 * tile.width, W - x))
             missing = (0, 2 * tile.width - part.width, 0, 2 * tile.height - part.height)
-            seen = gelu_of(normalise_pixels(part.of(field)))
+            seen = gelu_of_normalised(part.of(field))
             return self.shrink[level](F.pad(seen, missing) if torch.jit.is_tracing() or any(missing) else seen)
 
         return tiling.fill((H + 1) // 2, (W + 1) // 2, f"{stage} down", compute)
@@ -81,7 +81,7 @@ class Hourglass(nn.Module):
             y, x = tile.y // 2, tile.x // 2
             part = Tile(y, x, (tile.y + tile.height + 1) // 2 - y, (tile.x + tile.width + 1) // 2 - x)
             wide = F.interpolate(
-                self.widen[level](gelu_of(normalise_pixels(part.of(coarse)))), scale_factor=2.0, mode="nearest"
+                self.widen[level](gelu_of_normalised(part.of(coarse))), scale_factor=2.0, mode="nearest"
             )
             return tile.of(field) + Tile(tile.y - 2 * y, tile.x - 2 * x, tile.height, tile.width).of(wide)
 

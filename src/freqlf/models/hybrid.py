@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from freqlf.models.convolution import convolve
+from freqlf.models.kernels import can_normalise
 from freqlf.models.scale import GELU_POWER, gelu, gelu_of, scale_weights
 from freqlf.models.spectral import Field, SpectralConv2d
 
@@ -71,7 +72,7 @@ class HybridLayer(nn.Module):
     def activate(self, z: Tensor) -> Tensor:
         """What the branches see of the field."""
         if self.normalised:
-            return gelu_of(normalise_pixels(z))
+            return gelu_of_normalised(z)
         return gelu_of(z) if self.residual else z
 
     def convolve(self, activated: Tensor) -> Tensor:
@@ -99,6 +100,16 @@ class HybridLayer(nn.Module):
             z.add_(update)
         else:
             z.copy_(gelu(update))
+
+
+def gelu_of_normalised(field: Tensor) -> Tensor:
+    """GELU(N(z)) of (B, C, H, W), which may be a part of a larger field; as short as convolutions want it."""
+    if not can_normalise(field):
+        return gelu_of(normalise_pixels(field))
+    from freqlf.models.kernels.normalisation import activate_normalised
+
+    is_short = torch.is_autocast_enabled("cpu")
+    return activate_normalised(field, torch.get_autocast_dtype("cpu") if is_short else torch.float32)
 
 
 def normalise_pixels(field: Tensor) -> Tensor:

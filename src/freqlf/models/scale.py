@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from freqlf.models.kernels import can_fuse
+from freqlf.models.kernels import can_fuse, is_window
 
 # E[GELU(x)^2] of x ~ N(0, 1): what a layer of unit variance hands to the next one.
 GELU_POWER = 0.425
@@ -49,7 +49,7 @@ def gelu_of(z: Tensor) -> Tensor:
     """GELU in memory of its own, where that may be a part of a larger field (B, C, H, W), in channels_last format."""
     if not can_fuse(z.detach()):
         return F.gelu(z)
-    from freqlf.models.kernels.activation import Gelu, activate, activate_window, is_window
+    from freqlf.models.kernels.activation import Gelu, activate, activate_window
 
     if is_window(z) and not torch.is_grad_enabled():
         return activate_window(z)

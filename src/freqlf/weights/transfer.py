@@ -31,7 +31,8 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     A layer that has more inputs in the network than in the source ignores the others until it has learned about them;
     one that has more outputs, and layers that the source does not have, keep the initial weights of these, but further
     passes begin as the source's last one. Which inputs and outputs are the same is known by their names, see
-    `DisparityModel.name_channels`. Anything else is another model and is refused.
+    `DisparityModel.name_channels`. Fourier branches that the network does without are left out: a layer adds them to
+    others. Anything else is another model and is refused.
     """
     path = find_weights(source)
     beginnings = tuple(part.split(","))
@@ -61,7 +62,9 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
             notes.append(f"{name} takes {len(places)} of its {values.shape[axis]} {kind} from {path.name}")
         else:
             values.copy_(found[name])
-    missing = sorted(set(found) - set(wanted))
+    unwanted = sorted(set(found) - set(wanted))
+    missing = [name for name in unwanted if not name.endswith(".fourier.weight")]
+    notes += [f"{name} of {path.name} is left out: the model has no such branch" for name in unwanted]
     if missing:
         raise FreqLFError(f"{path} has weights of another model: this one has no {missing[0]}; choose another --preset")
     network.load_state_dict(wanted)

@@ -7,10 +7,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from freqlf.data.synthetic import objects
+from freqlf.data.synthetic import objects, shapes
 from freqlf.data.synthetic.objects import DOWN, FORWARD, RIGHT
 from freqlf.data.synthetic.stage import Bulge, Rng, Stage, Vector
-from freqlf.data.synthetic.textures import Painter, paint, paint_faint, smooth_field
+from freqlf.data.synthetic.textures import Painter, paint, paint_faint, paint_plain, smooth_field
 
 Frame = tuple[int, int, float]  # height, width and margin in pixels
 
@@ -172,6 +172,53 @@ def lay_out_foliage(rng: Rng, frame: Frame) -> Stage:
     return stage
 
 
+def lay_out_chart(rng: Rng, frame: Frame) -> Stage:
+    """What methods are tested with: bars and wedges, dots, or pyramids, often of one colour, before a plane."""
+    stage = Stage(rng, *frame)
+    depth = rng.uniform(1.5, 3.0)
+    kind = rng.choice(["bars", "dots", "pyramids"], p=[0.5, 0.25, 0.25])
+    back = objects.tilted_axes(stage, rng.choice([0.0, 0.2]))
+    painters = [paint_plain if rng.random() < share else paint for share in (0.3, 0.6)]
+    bulge = _draw_pyramids(stage, depth) if kind == "pyramids" else None
+    stage.add_background(stage.point_at(0, 0, depth), back[0], back[1], bulge=bulge, painter=painters[0])
+    if kind == "pyramids":
+        return stage
+
+    near = depth * rng.uniform(0.6, 0.97)
+    half = 0.9 * near * max(stage.width_px, stage.height_px) / stage.focal_px
+    axes = objects.tilted_axes(stage, rng.choice([0.0, 0.15]))
+    if rng.random() < 0.3:
+        axes = axes[[1, 0, 2]]
+    pixel = near / stage.focal_px
+    if kind == "dots":
+        period = pixel * float(np.exp(rng.uniform(np.log(8), np.log(60))))
+        outline = shapes.dots(period, *(period * rng.uniform(0.05, 0.45, 2)), half)
+    else:
+        widths = pixel * np.exp(rng.uniform(np.log(2), np.log(40), 400))
+        ends = np.cumsum(widths) - rng.uniform(1.0, 1.2) * half
+        edges = [(low, high) for low, high in zip(ends[:-1:2], ends[1::2], strict=True) if low < half]
+        outline = shapes.comb(edges, half, rng.choice([0.0, rng.uniform(0.0, 1.0)]))
+    bounds = (-half, -half, half, half)
+    stage.add_sheet(stage.point_at(0, 0, near), axes[0], axes[1], bounds, outline, painter=painters[1])
+    return stage
+
+
+def _draw_pyramids(stage: Stage, depth: float) -> Bulge:
+    """Pyramids and cones, in rows, towards the camera and away from it."""
+    rng = stage.rng
+    period = depth * max(stage.width_px, stage.height_px) / stage.focal_px / rng.uniform(1.5, 6)
+    half, height = period * rng.uniform(0.25, 0.48), depth * rng.uniform(0.02, 0.15)
+    is_round = rng.random() < 0.4
+
+    def pyramids(p: Tensor, q: Tensor) -> Tensor:
+        x, y = (((one / period).remainder(1) - 0.5) * period for one in (p, q))
+        sign = 1 - 2 * (torch.floor(p / period) + torch.floor(q / period)).remainder(2)
+        distance = torch.hypot(x, y) if is_round else torch.maximum(x.abs(), y.abs())
+        return height * sign * (1 - distance / half).clamp_min(0)
+
+    return pyramids
+
+
 def _add_backdrop(stage: Stage, depth: float, relief: float = 0.0) -> None:
     """One surface behind everything: facing the camera or slanted, flat or curved by up to `relief`."""
     rng = stage.rng
@@ -216,5 +263,7 @@ LAYOUTS: dict[str, tuple[Callable[[Rng, Frame], Stage], float]] = {
     "relief": (lay_out_relief, 0.10),
     "clutter": (lay_out_clutter, 0.15),
     "foliage": (lay_out_foliage, 0.15),
-    "studio": (lay_out_studio, 0.0),  # only when asked for: scenes of a number stay what they were
+    # Only when asked for: scenes of a number stay what they were.
+    "studio": (lay_out_studio, 0.0),
+    "chart": (lay_out_chart, 0.0),
 }

@@ -102,6 +102,31 @@ def perforated(rng: Rng, outer: Outline, period: float) -> Outline:
     return outline
 
 
+def comb(edges: Sequence[tuple[float, float]], half_q: float, taper: float) -> Outline:
+    """Teeth from one p to another of each pair, along q; they get thinner by `taper` of their width from end to end."""
+
+    def outline(p: Tensor, q: Tensor) -> Tensor:
+        width = 0.5 - taper * (0.25 + 0.25 * (q / half_q).clamp(-1, 1))
+        teeth = torch.full_like(p, -1e3)
+        for first, last in edges:
+            teeth = torch.maximum(teeth, (last - first) * width - (p - 0.5 * (first + last)).abs())
+        return torch.minimum(teeth, half_q - q.abs())
+
+    return outline
+
+
+def dots(period: float, first_radius: float, last_radius: float, half_q: float) -> Outline:
+    """Discs at the places of a square grid, whose radius changes steadily from row to row, along q."""
+
+    def outline(p: Tensor, q: Tensor) -> Tensor:
+        row = (torch.floor(q / period) + 0.5) * period
+        share = (0.5 + 0.5 * row / half_q).clamp(0, 1)
+        radius = first_radius + (last_radius - first_radius) * share
+        return radius - torch.hypot(((p / period).remainder(1) - 0.5) * period, q - row)
+
+    return outline
+
+
 def strokes(lines: Sequence[np.ndarray], widths: Sequence[tuple[float, float]]) -> Outline:
     """Thin strokes: each of `lines` is (n, 2) points (p, q); its width runs from the first value to the second."""
 

@@ -68,6 +68,7 @@ class Stage:
         outline: Outline,
         material: int | None = None,
         bulge: Bulge | None = None,
+        painter: Painter = paint,
     ) -> None:
         """The part inside `outline` (within `bounds`) of a plane through `point`, along two orthogonal unit vectors."""
         p_low, q_low, p_high, q_high = bounds
@@ -84,7 +85,7 @@ class Stage:
             return
         extent_px = max(p_high - p_low, q_high - q_low) * self.focal_px / float(np.mean(corners[:, 2]))
         patch = Patch.around(top, left, bottom, right)
-        self._add(patch, point, along_p, along_q, extent_px, outline, material, bulge)
+        self._add(patch, point, along_p, along_q, extent_px, outline, material, bulge, painter)
 
     def add_background(
         self,
@@ -152,7 +153,7 @@ class Stage:
         else:
             # Outlines can be sparse: paint only texels next to a visible place, as a picture of one row.
             needed = F.max_pool2d(needed[None].float(), 3, stride=1, padding=1)[0] > 0
-            painted = paint(texture_rng, coordinates[:, None, needed], footprint[None, needed], extent_px)
+            painted = painter(texture_rng, coordinates[:, None, needed], footprint[None, needed], extent_px)
             colour = torch.zeros_like(flat).expand(3, -1, -1).clone()
             colour[:, needed] = painted[:, 0] * brightness[needed]
         self.surfaces.append(Surface(patch, plane, colour.clamp_(0, 1), inside, relief))

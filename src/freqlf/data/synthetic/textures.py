@@ -155,7 +155,7 @@ def _ramp(rng: Rng, values: Tensor, contrast: float) -> Tensor:
 # --- textures: (rng, coordinates, footprint, size) -> (3, h, w), `size` being the surface's extent in units ---
 
 
-def _paint_plain(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) -> Tensor:
+def paint_plain(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float) -> Tensor:
     """Nearly no texture: one colour, a faint gradient and at most a trace of grain."""
     angle = rng.uniform(0, 2 * math.pi)
     along = (coordinates[0] * math.cos(angle) + coordinates[1] * math.sin(angle)) / size
@@ -290,7 +290,7 @@ def _paint_mixture(rng: Rng, coordinates: Tensor, footprint: Tensor, size: float
 
 Painter = Callable[[Rng, Tensor, Tensor, float], Tensor]
 _BASIC: dict[Painter, float] = {
-    _paint_plain: 0.20,
+    paint_plain: 0.20,
     paint_fractal: 0.30,
     _paint_marble: 0.06,
     _paint_grain: 0.10,

@@ -15,3 +15,16 @@ def can_fuse(*tensors: Tensor) -> bool:
     if torch.is_grad_enabled() and any(one.requires_grad for one in tensors):
         return False
     return all(one.device.type == "cpu" and one.dtype == torch.float32 for one in tensors)
+
+
+def is_window(field: Tensor) -> bool:
+    """Whether the pixels of a row follow each other in memory, channels first."""
+    return field.numel() > 0 and field.stride(1) == 1 and field.stride(3) == field.shape[1]
+
+
+def can_normalise(field: Tensor) -> bool:
+    """Whether loops can normalise the pixels of a field (B, C, H, W), with a gradient if one is wanted."""
+    if torch.jit.is_tracing() or torch.compiler.is_compiling():
+        return False
+    is_known = field.device.type == "cpu" and field.dtype in (torch.float32, torch.bfloat16)
+    return is_known and is_window(field) and field.shape[1] > 1

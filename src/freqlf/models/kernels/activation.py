@@ -8,14 +8,14 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from freqlf.models.kernels.functions import erf, exp
+from freqlf.models.kernels.functions import differentiate_gelu, erf
 from freqlf.models.kernels.running import LOOP, run_in_threads
 
 Array = np.ndarray
 
 _f32 = np.float32
 _PIECE = 2048  # numbers at a time, which a processor's innermost cache holds several times
-_HALF_ROOT, _DENSITY = _f32(math.sqrt(0.5)), _f32(1 / math.sqrt(2 * math.pi))
+_HALF_ROOT = _f32(math.sqrt(0.5))
 
 
 def activate(x: Tensor, bias: Tensor | None, result: Tensor) -> Tensor:
@@ -34,11 +34,6 @@ def activate_window(field: Tensor) -> Tensor:
         _activate_rows, B * H, numbers, field.stride(0), field.stride(2), H, _flatten(result).reshape(B * H, W * C)
     )
     return result
-
-
-def is_window(field: Tensor) -> bool:
-    """Whether the pixels of a row follow each other in memory, channels first."""
-    return field.numel() > 0 and field.stride(1) == 1 and field.stride(3) == field.shape[1]
 
 
 class Gelu(torch.autograd.Function):
@@ -112,7 +107,4 @@ def _differentiate(
         source, added, target = x[first : first + count], bias[first % channels :], result[first : first + count]
         arriving = gradient[first : first + count]
         for i in range(count):
-            value = source[i] + added[i]
-            size = abs(value) if abs(value) < _f32(12) else _f32(12)  # the density vanishes from there on
-            density = _DENSITY * exp(_f32(-0.5) * size * size)
-            target[i] = arriving[i] * (_f32(0.5) * (_f32(1) + erf(_HALF_ROOT * value)) + value * density)
+            target[i] = arriving[i] * differentiate_gelu(source[i] + added[i])
