@@ -34,7 +34,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "turn a model into an ONNX graph, checked against PyTorch"),
     "study ablation": ("study_ablation", "train a model without each of its components, over seeds"),
     "study bandwidth": ("study_bandwidth", "train a model with 8, 16 and 32 Fourier modes, over seeds"),
-    "study field": ("study_field", "compare what Fourier weights learned on crops can mean on whole scenes"),
     "study robustness": ("study_robustness", "score a model on noisy, misaligned, blurred and fewer views"),
     "models": ("models", "list the model presets and what they cost"),
     "bench": ("bench", "time the models beside this machine's own matrix product"),

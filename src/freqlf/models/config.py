@@ -346,8 +346,8 @@ PRESETS: dict[str, ModelConfig] = {
         components=7,
     ),
     "freqlf-plus-sweep": _SWEPT,
-    # A third pass decides once more, on evidence for what the second one believes. Hourglasses see far without a Fourier
-    # branch: with all of its weights at zero, the second pass's was missed by 0.06 % of bad pixels.
+    # A third pass decides once more, on evidence for what the second one believes. Hourglasses see far without a
+    # Fourier branch: with all of its weights at zero, the second pass's was missed by 0.06 % of bad pixels.
     "freqlf-plus-deep": replace(_SWEPT, passes=(_SWEPT.passes[0], *2 * [replace(_SWEPT.passes[1], modes=0)])),
 }
 
