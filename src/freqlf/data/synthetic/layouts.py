@@ -192,7 +192,8 @@ def lay_out_chart(rng: Rng, frame: Frame) -> Stage:
     pixel = near / stage.focal_px
     if kind == "dots":
         period = pixel * float(np.exp(rng.uniform(np.log(8), np.log(60))))
-        outline = shapes.dots(period, *(period * rng.uniform(0.05, 0.45, 2)), half)
+        first_radius, last_radius = period * rng.uniform(0.05, 0.45, 2)
+        outline = shapes.dots(period, first_radius, last_radius, half)
     else:
         widths = pixel * np.exp(rng.uniform(np.log(2), np.log(40), 400))
         ends = np.cumsum(widths) - rng.uniform(1.0, 1.2) * half
