@@ -10,7 +10,7 @@ from torch import Tensor
 from freqlf.data.synthetic import objects, shapes
 from freqlf.data.synthetic.objects import DOWN, FORWARD, RIGHT
 from freqlf.data.synthetic.stage import Bulge, Rng, Stage, Vector
-from freqlf.data.synthetic.textures import Painter, paint, paint_faint, paint_plain, smooth_field
+from freqlf.data.synthetic.textures import Painter, paint, paint_faint, paint_fractal, paint_plain, smooth_field
 
 Frame = tuple[int, int, float]  # height, width and margin in pixels
 
@@ -173,14 +173,14 @@ def lay_out_foliage(rng: Rng, frame: Frame) -> Stage:
 
 
 def lay_out_chart(rng: Rng, frame: Frame) -> Stage:
-    """What methods are tested with: bars and wedges, dots, or pyramids, often of one colour, before a plane."""
+    """What methods are tested with: bars and wedges, dots, or pyramids, some of one colour, before a plane."""
     stage = Stage(rng, *frame)
     depth = rng.uniform(1.5, 3.0)
     kind = rng.choice(["bars", "dots", "pyramids"], p=[0.5, 0.25, 0.25])
     back = objects.tilted_axes(stage, rng.choice([0.0, 0.2]))
-    painters = [paint_plain if rng.random() < share else paint for share in (0.3, 0.6)]
+    painter = paint_plain if rng.random() < 0.15 else paint
     bulge = _draw_pyramids(stage, depth) if kind == "pyramids" else None
-    stage.add_background(stage.point_at(0, 0, depth), back[0], back[1], bulge=bulge, painter=painters[0])
+    stage.add_background(stage.point_at(0, 0, depth), back[0], back[1], bulge=bulge, painter=paint_fractal)
     if kind == "pyramids":
         return stage
 
@@ -200,7 +200,7 @@ def lay_out_chart(rng: Rng, frame: Frame) -> Stage:
         edges = [(low, high) for low, high in zip(ends[:-1:2], ends[1::2], strict=True) if low < half]
         outline = shapes.comb(edges, half, rng.choice([0.0, rng.uniform(0.0, 1.0)]))
     bounds = (-half, -half, half, half)
-    stage.add_sheet(stage.point_at(0, 0, near), axes[0], axes[1], bounds, outline, painter=painters[1])
+    stage.add_sheet(stage.point_at(0, 0, near), axes[0], axes[1], bounds, outline, painter=painter)
     return stage
 
 
