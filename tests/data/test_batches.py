@@ -201,7 +201,48 @@ def test_reliefs_need_no_scenes():
     assert 0.1 < batch.disparity_px.abs().max() <= 2
 
 
+VARIED = SMALL.changed(
+    epochs_per_variation=3, crop_size_px=24, scale=1.2, geometry_probability=0.5, noise_probability=0.5
+)
+
+
+def test_crops_of_varied_scenes_depend_on_seed_and_step_only():
+    first, again = make_source(VARIED, generated=2), make_source(VARIED, generated=2)
+    later = first.batch(9)
+    first.batch(2)
+    assert_same(first.batch(9), later)
+    assert_same(again.batch(9), later)
+
+
+def test_varied_scenes_stay_consistent():
+    source = make_source(VARIED.changed(noise=0.0, blur_px=0.3, crop_size_px=48), height=72, width=80)
+    for number in range(12):
+        assert photometric_error(source.sample(number, 48, 48)) < 0.05
+
+
+def test_frozen_passes_see_a_varied_scene_once_and_beliefs_turn_with_it():
+    """Here they believe the truth, so that what a crop gets must be its own truth."""
+    source = make_source(VARIED, count=2)
+    asked = []
+
+    def believe(sample):
+        asked.append(sample.name)
+        assert sample.views.is_floating_point()
+        return torch.stack((sample.disparity_px, sample.disparity_px + 1))
+
+    source.believe = believe
+    for step in range(3):  # 12 samples of 2 scenes: 6 epochs, 2 variations
+        batch = source.batch(step)
+        assert torch.equal(batch.beliefs[:, :1], batch.disparity_px)
+        assert torch.equal(batch.beliefs[:, 1:], batch.disparity_px + 1)
+    assert Counter(asked) == {"scene0": 2, "scene1": 2}
+
+
 def test_mistakes_are_explained():
+    with pytest.raises(FreqLFError, match="epochs_per_variation is for crops of one size"):
+        SMALL.changed(epochs_per_variation=3, relief_share=0.5)
+    with pytest.raises(FreqLFError, match="do not fit into scenes of 26 px"):
+        make_source(VARIED.changed(scale=1.8, crop_size_px=32), height=48, width=48)
     with pytest.raises(FreqLFError, match="no scene to train on"):
         BatchSource(SMALL, LINES, [])
     with pytest.raises(FreqLFError, match=r"crops of 128 px do not fit into scenes of 64 px; set --crop-size-px"):

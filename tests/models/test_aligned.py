@@ -28,7 +28,15 @@ SWEPT = replace(
     TINY,
     passes=(
         TINY.passes[0],
-        replace(TINY.passes[1], layers=1, modes=2, coarse_channels=(8, 12), second_opinion=True, spacings_px=(2, 6)),
+        replace(
+            TINY.passes[1],
+            layers=1,
+            modes=2,
+            coarse_channels=(8, 12),
+            second_opinion=True,
+            spacings_px=(2, 6),
+            contrast_steps=True,
+        ),
     ),
     sweep=SweepConfig(wide_windows_px=(13,)),
 )
@@ -101,6 +109,32 @@ def test_overfits_one_crop(plane_stacks, component: str | None) -> None:
         error.backward()
         optimizer.step()
     assert error < 1e-3
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        TINY,
+        SWEPT,
+        replace(SWEPT, sweep=SweepConfig()),
+        replace(SWEPT, sweep=None, contrast_windows_px=(5,), mean_windows_px=(3, 5)),
+    ],
+    ids=["flat", "swept", "no wide windows", "slopes by contrast"],
+)
+def test_passes_that_learn_go_on_from_what_frozen_ones_believe(plane_stacks, config: AlignedConfig) -> None:
+    model = build(config)
+    assert model.frozen_passes == 0
+    model.passes[0].requires_grad_(False)
+    assert model.frozen_passes == 1
+    stacks = plane_stacks(0.5)
+    with torch.inference_mode():
+        (last,) = model.forward_passes(stacks, beliefs=model.believe(stacks))
+        assert torch.equal(last.means, model.forward_passes(stacks)[-1].means)
+
+
+def test_steps_by_contrast_need_views_by_contrast() -> None:
+    with pytest.raises(FreqLFError, match="contrast_steps"):
+        PassConfig(contrast_steps=True)
 
 
 def test_a_pass_may_look_around_without_a_sweep(plane_stacks) -> None:

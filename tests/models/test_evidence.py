@@ -9,6 +9,7 @@ from freqlf.models.evidence import (
     surround,
 )
 from freqlf.models.halflines import HalfLines
+from freqlf.models.opinion import normalise_contrast
 
 INTERIOR = (..., slice(8, -8), slice(8, -8))
 
@@ -75,3 +76,14 @@ def test_common_shear_of_views_and_hypotheses_changes_nothing(plane_stacks) -> N
     assert torch.allclose(a.context, b.context, atol=1e-5)
     # Whole-pixel shear: the same samples are interpolated at the same places between pixels.
     assert torch.allclose(a.half_lines[INTERIOR], b.half_lines[INTERIOR], atol=1e-3)
+
+
+def test_normalised_views_say_which_way_the_plane_lies(plane_stacks) -> None:
+    stacks = plane_stacks(0.5)
+    half_lines = HalfLines.from_stacks(stacks, list(LINES))
+    for estimate_px in (0.44, 0.56):
+        normalised = normalise_contrast(half_lines)
+        evidence = gather_evidence(half_lines, flat(stacks, estimate_px), (), normalised, has_steps=True)
+        place = name_half_line(1, (), has_contrast=True, has_steps=True).index("contrast offset")
+        offset = evidence.half_lines[0, :, place][INTERIOR].atanh().median() / 10
+        assert abs(float(offset) - (0.5 - estimate_px)) < 0.02

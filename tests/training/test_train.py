@@ -100,6 +100,16 @@ def test_an_interrupted_run_continues_as_if_nothing_had_happened(tmp_path, numbe
             assert torch.equal(moment, other.optimizer["state"][index][name])
 
 
+def test_a_run_with_frozen_passes_and_varied_scenes_continues_exactly(tmp_path):
+    recipe = RECIPE.changed(frozen="passes.0", early_weight=0.0, epochs_per_variation=2, crop_size_px=24)
+    whole = run(tmp_path / "whole", recipe)
+    run(tmp_path / "parts", recipe, max_minutes=0.0)
+    assert load_checkpoint(tmp_path / "parts" / "last.pt").step == 1
+    run(tmp_path / "parts", recipe, resume=True)
+    assert whole.is_complete
+    assert read_losses(tmp_path / "parts") == read_losses(tmp_path / "whole")
+
+
 def test_a_killed_run_continues_from_its_last_checkpoint(tmp_path):
     class KilledError(Exception):
         pass

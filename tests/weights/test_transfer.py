@@ -71,9 +71,10 @@ def test_a_new_layer_keeps_its_initial_weights(tmp_path) -> None:
 
 
 def test_a_further_pass_begins_as_the_last_one() -> None:
-    deep = build_model(PRESETS["freqlf-plus-deep"])
+    swept = PRESETS["freqlf-plus-sweep"]
+    last = replace(swept.passes[1], modes=0)  # without a Fourier branch
+    deep = build_model(replace(swept, passes=(swept.passes[0], last, last)))
     notes = transfer_weights(deep, "freqlf-plus-sweep")
-    # Its hourglasses do without Fourier branches.
     assert len(notes) == 2
     assert all(note.startswith("passes.1.layers.down.2.") and "is left out" in note for note in notes)
     state = deep.state_dict()
@@ -84,6 +85,23 @@ def test_a_further_pass_begins_as_the_last_one() -> None:
         assert torch.equal(state[name], values)
         if name.startswith("passes.1."):
             assert torch.equal(state[name.replace("passes.1.", "passes.2.")], values)
+
+
+def test_further_levels_of_an_hourglass_change_nothing_at_first(tmp_path, plane_stacks) -> None:
+    torch.manual_seed(0)
+    shallow = replace(TINY, passes=(replace(PASS, coarse_channels=(8,), modes=0),))
+    path = tmp_path / "old.safetensors"
+    write_weights(path, shallow, build_model(shallow).state_dict(), {})
+    deeper = build_model(replace(TINY, passes=(replace(PASS, coarse_channels=(8, 12, 12), modes=0),)))
+    notes = transfer_weights(deeper, path)
+    assert any("widen.2.weight starts from zero" in note for note in notes)
+    assert any("shrink.2.weight starts from random" in note for note in notes)
+    stacks = plane_stacks(0.5)
+    with torch.inference_mode():
+        assert torch.equal(deeper.eval()(stacks).means, load_model(path)(stacks).means)
+    # They can learn: the coarse fields themselves are not zero.
+    deeper(stacks).means.sum().backward()
+    assert deeper.get_parameter("passes.0.layers.widen.1.weight").grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Every sample is a function of the seed and its number alone. A run can therefore
 divided among any number of processes, without any state of random generators.
 """
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from random import Random
@@ -34,18 +34,21 @@ class Batch:
         stacks: line name to (B, A, 3, H, W), float32.
         disparity_px: (B, 1, H, W), in px per view step.
         valid: (B, 1, H, W), bool: pixels that have a loss.
+        beliefs: (B, maps, H, W), of the model's frozen passes, if they were asked about whole scenes.
     """
 
     stacks: dict[str, Tensor]
     disparity_px: Tensor
     valid: Tensor
+    beliefs: Tensor | None = None
 
     def to(self, device: torch.device) -> "Batch":
         """The batch on another device."""
         if device.type == "cpu":
             return self
         stacks = {line: stack.pin_memory().to(device, non_blocking=True) for line, stack in self.stacks.items()}
-        return Batch(stacks, self.disparity_px.to(device), self.valid.to(device))
+        beliefs = None if self.beliefs is None else self.beliefs.to(device)
+        return Batch(stacks, self.disparity_px.to(device), self.valid.to(device), beliefs)
 
 
 class BatchRecipe(Protocol):
@@ -69,7 +72,12 @@ class BatchSource:
     """Cuts the batches of a recipe from scenes; `generated` ones, if any, make up `synthetic_share` of the samples.
 
     A recipe may have reliefs generated as well, or instead, which need no scenes: then light fields have 9 x 9 views.
+
+    believe: what the frozen passes of a model make of a scene of float views, (maps, H, W). It is asked about whole
+        scenes, if the recipe varies those: passes that do not learn are most of the time of a step.
     """
+
+    believe: Callable[[Sample], Tensor] | None = None
 
     def __init__(
         self, recipe: BatchRecipe, lines: Iterable[str], scenes: Sequence[Sample], generated: Sequence[Sample] = ()
@@ -77,6 +85,7 @@ class BatchSource:
         self.recipe = recipe
         self.lines = tuple(lines)
         self.scenes, self.generated = tuple(scenes), tuple(generated)
+        self._varied: dict[str, tuple[int, Sample]] = {}  # the newest variation of a scene and its number
         everything = (*self.scenes, *self.generated)
         if not everything and not recipe.reliefs.are_used:
             raise FreqLFError("there is no scene to train on; name a split or a number of generated scenes")
@@ -90,10 +99,11 @@ class BatchSource:
         self.shorter_side_px = min(sides, default=size_px or _RELIEF_PX)
         sizes = {(sample.height, sample.width) for sample in everything}
         self.full_size = sizes.pop() if len(sizes) == 1 else (self.shorter_side_px, self.shorter_side_px)
-        if size_px > self.shorter_side_px:
-            raise FreqLFError(
-                f"crops of {size_px} px do not fit into scenes of {self.shorter_side_px} px; set --crop-size-px"
-            )
+        smallest_px = self.shorter_side_px
+        if recipe.cropping.epochs_per_variation:
+            smallest_px = int(smallest_px / recipe.augmentation.scale)  # whole scenes shrink
+        if size_px > smallest_px:
+            raise FreqLFError(f"crops of {size_px} px do not fit into scenes of {smallest_px} px; set --crop-size-px")
 
     @property
     def scene_count(self) -> int:
@@ -106,10 +116,12 @@ class BatchSource:
         first = step * self.recipe.batch_size + rank * share
         height, width = self.draw_size(step)
         samples = [self.sample(number, height, width) for number in range(first, first + share)]
+        beliefs = [sample.beliefs for sample in samples if sample.beliefs is not None]
         return Batch(
             {line: torch.stack([sample.stack(line) for sample in samples]) for line in self.lines},
             torch.stack([sample.disparity_px for sample in samples]).unsqueeze(1),
             torch.stack([sample.valid for sample in samples]).unsqueeze(1),
+            torch.stack(beliefs) if beliefs else None,
         )
 
     def draw_size(self, step: int) -> tuple[int, int]:
@@ -132,8 +144,10 @@ class BatchSource:
     def sample(self, number: int, height: int, width: int) -> Sample:
         """The sample of this number over the whole run, with pixels of floats."""
         rng = Random(f"sample {self.recipe.seed} {number}")
+        if self.recipe.cropping.epochs_per_variation:
+            return self._cut_varied(number, height, width, rng)
         options = self.recipe.augmentation
-        scene = self._draw_relief(number, height, width) or self._draw_scene(number, rng)
+        scene = self._draw_relief(number, height, width) or self._draw_scene(number, rng)[0]
         fits_turned = height <= scene.width and width <= scene.height
         turned = options.flips and fits_turned and rng.random() < 0.5
         size = (width, height) if turned else (height, width)
@@ -169,14 +183,51 @@ class BatchSource:
         )
         return relief.reversed() if number % 2 else relief
 
-    def _draw_scene(self, number: int, rng: Random) -> Sample:
-        """Every scene once per epoch, in random order."""
+    def _cut_varied(self, number: int, height: int, width: int, rng: Random) -> Sample:
+        """A crop of a scene that was varied as a whole."""
+        options = self.recipe.augmentation
+        scene, epoch = self._draw_scene(number, rng)
+        scene = self._vary(scene, epoch // self.recipe.cropping.epochs_per_variation)
+        turned = options.flips and rng.random() < 0.5
+        size = (width, height) if turned else (height, width)
+        y, x = self._draw_place(scene, *size, rng)
+        sample = scene.cut(y, x, *size)
+        sample = replace(sample, views=sample.views.float() / 255)
+        if options.flips:
+            sample = augment.flip_randomly(sample.transposed() if turned else sample, rng)
+        return _without_border(sample, self.recipe.loss_border_px)
+
+    def _vary(self, scene: Sample, variation: int) -> Sample:
+        """The scene with other colours, geometry, exposure, noise and perhaps an occluder, in 8 bits as files are."""
+        known = self._varied.get(scene.name)
+        if known is not None and known[0] == variation:
+            return known[1]
+        options, rng = self.recipe.augmentation, Random(f"variation {self.recipe.seed} {scene.name} {variation}")
+        geometry = augment.draw_geometry(options, len(scene.steps), rng)
+        varied = augment.vary_colours(scene, options, rng)
+        if not geometry.is_identity:
+            # No larger than the scene, of which a part is seen then.
+            height, width = (min(side, round(side * geometry.scale)) for side in (scene.height, scene.width))
+            y = rng.randint(0, scene.height - round(height / geometry.scale))
+            x = rng.randint(0, scene.width - round(width / geometry.scale))
+            varied = augment.resample(varied, geometry, y, x, height, width)
+        if rng.random() < options.occluder_share:
+            varied = occlude(varied, rng)
+        varied = augment.add_noise(augment.vary_exposure(varied, options, rng), options, rng)
+        varied = replace(varied, views=varied.views.clamp(0, 1).mul_(255).round_())
+        beliefs = None if self.believe is None else self.believe(replace(varied, views=varied.views / 255))
+        varied = replace(varied, views=varied.views.byte(), beliefs=beliefs)
+        self._varied[scene.name] = variation, varied
+        return varied
+
+    def _draw_scene(self, number: int, rng: Random) -> tuple[Sample, int]:
+        """Every scene once per epoch, in random order; and the epoch."""
         use_generated = not self.scenes or rng.random() < self.recipe.cropping.synthetic_share
         pool = self.generated if self.generated and use_generated else self.scenes
         epoch, place = divmod(number, len(pool))
         order = list(range(len(pool)))
         Random(f"order {self.recipe.seed} {epoch}").shuffle(order)
-        return pool[order[place]]
+        return pool[order[place]], epoch
 
     def _draw_place(self, scene: Sample, height: int, width: int, rng: Random, margin: int = 0) -> tuple[int, int]:
         """Top left pixel of a crop."""

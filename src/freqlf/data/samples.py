@@ -29,6 +29,7 @@ class Sample:
         steps: for each view, how many rows and columns of the grid it is away from the centre.
         disparity_px: (H, W), at the central view, in px per view step.
         valid: (H, W), bool; disparity_px is finite where it is True.
+        beliefs: (maps, H, W), what the frozen passes of a model make of the whole scene, if they were asked.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Sample:
     steps: tuple[Step, ...]
     disparity_px: Tensor
     valid: Tensor
+    beliefs: Tensor | None = None
 
     @property
     def height(self) -> int:
@@ -55,6 +57,7 @@ class Sample:
             views=self.views[..., rows, columns],
             disparity_px=self.disparity_px[rows, columns],
             valid=self.valid[rows, columns],
+            beliefs=None if self.beliefs is None else self.beliefs[:, rows, columns],
         )
 
     def flipped_horizontally(self) -> "Sample":
@@ -80,6 +83,7 @@ class Sample:
             steps=tuple(turn_step(u, v) for u, v in self.steps),
             disparity_px=turn_pixels(self.disparity_px),
             valid=turn_pixels(self.valid),
+            beliefs=None if self.beliefs is None else turn_pixels(self.beliefs),
         )
 
     def stack(self, line: str) -> Tensor:

@@ -6,6 +6,7 @@ disparity; FreqLF+ adds the diagonal views and the cost curve around the estimat
 views per axis, and shearing the light field shears the estimate along.
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -22,7 +23,7 @@ from freqlf.models.evidence import EVIDENCE_REACH_PX, surround
 from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers, find_widest
 from freqlf.models.halflines import HalfLines
 from freqlf.models.mixture import Mixture, Reading
-from freqlf.models.opinion import SecondOpinion, find_other_slopes
+from freqlf.models.opinion import SecondOpinion, find_other_slopes, normalise_contrast
 from freqlf.models.scale import gelu_of
 from freqlf.models.slope import SlopeOptions, estimate_slope
 from freqlf.models.streaming import read_field
@@ -147,19 +148,71 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         self.is_traceable = sweep is None  # how many planes there are depends on the scene
         self.is_sized = any(isinstance(one.layers, Hourglass) for one in passes)  # odd sides are padded
 
-    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
-        """The mixtures of all passes; only the last one is asked at `queries`."""
+    def forward_passes(
+        self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, beliefs: Tensor | None = None
+    ) -> list[Mixture]:
+        """The mixtures of all passes, or with `beliefs` of those that learn; only the last is asked at `queries`."""
         half_lines = HalfLines.from_stacks(stacks, self.lines)
-        believed = Surfaces(*estimate_slope(half_lines.of_lines(self.slope_lines), self.slope))
-        opinion = self._ask(half_lines, believed)
+        first = 0 if beliefs is None else self.frozen_passes
+        believed, opinion = self._begin(half_lines) if beliefs is None else self._unpack(beliefs, half_lines)
         mixtures: list[Mixture] = []
         for number, refine in enumerate(self._passes, start=1):
+            if number <= first:  # frozen, and in the beliefs
+                continue
             proposal = refine.propose(believed, opinion, half_lines.centre)
             asked = queries if number == len(self.passes) else None
             mixtures.append(refine(half_lines, proposal, asked))
             if number < len(self.passes):
                 believed = Surfaces(*self._read_surfaces(number)(mixtures[-1]).split(1, dim=1))
         return mixtures
+
+    @property
+    def frozen_passes(self) -> int:
+        """How many of the first passes no longer learn."""
+        learning = (any(weight.requires_grad for weight in one.parameters()) for one in self._passes)
+        return sum(1 for _ in itertools.takewhile(lambda learns: not learns, learning))
+
+    @torch.no_grad()
+    def believe(self, stacks: Mapping[str, Tensor], tiling: Tiling = WHOLE) -> Tensor:
+        """What the passes that learn begin with, (B, maps, H, W): the surfaces of the frozen ones, and second opinions.
+
+        Under mirroring and transposing of a light field these maps turn with its pixels.
+        """
+        views = HalfLines.from_stacks(stacks, self.lines)
+        believed, opinion = self._begin(views, tiling)
+        believed = self._refine(believed, opinion, views, self.frozen_passes, tiling)
+        opinions = () if opinion is None else (opinion.surfaces_px, opinion.wide_px, opinion.doubts)
+        return torch.cat([one for one in (*believed, *opinions) if one is not None], dim=1)
+
+    def _unpack(self, beliefs: Tensor, half_lines: HalfLines) -> tuple[Surfaces, SecondOpinion | None]:
+        """The inverse of how `believe` packs them."""
+        count = 3 if list(self._passes)[self.frozen_passes].spacings_px else 2
+        believed, maps = Surfaces(*beliefs[:, :count].split(1, dim=1)), beliefs[:, count:]
+        if maps.shape[1] == 0:
+            return believed, None
+        exact = len(self.sweep.windows_px if self.sweep else self.contrast_windows_px)
+        others = maps.shape[1] - exact  # wide surfaces and, of those of a sweep, as many doubts
+        wide = others // 2 if self.sweep else others
+        surfaces_px, wide_px, doubts = maps.split((exact, wide, others - wide), dim=1)
+        parts = (one if one.shape[1] else None for one in (wide_px, doubts))
+        return believed, SecondOpinion(normalise_contrast(half_lines), surfaces_px, *parts)
+
+    def _begin(self, views: HalfLines, tiling: Tiling = WHOLE) -> tuple[Surfaces, SecondOpinion | None]:
+        """What the first pass begins with."""
+        tiling.report("slope", 0, 1)
+        believed = Surfaces(*estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px))
+        tiling.report("slope", 1, 1)
+        return believed, self._ask(views, believed, tiling)
+
+    def _refine(
+        self, believed: Surfaces, opinion: SecondOpinion | None, views: HalfLines, passes: int, tiling: Tiling
+    ) -> Surfaces:
+        """What so many of the first passes leave; between them, two surfaces and a deviation are all that is kept."""
+        for number, refine in itertools.islice(enumerate(self._passes, start=1), passes):
+            proposal = refine.propose(believed, opinion, views.centre)
+            maps = refine.stream(views, proposal, self._read_surfaces(number), tiling, f"pass {number}")
+            believed = Surfaces(*maps.split(1, dim=1))
+        return believed
 
     def name_channels(self) -> dict[str, list[str]]:
         """Those of all passes."""
@@ -172,20 +225,12 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
 
     @torch.inference_mode()
     def stream(self, views: HalfLines, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
-        """What `read` takes from the last mixture; between the passes, two surfaces are all that is kept."""
-        tiling.report("slope", 0, 1)
-        believed = Surfaces(*estimate_slope(views.of_lines(self.slope_lines), self.slope, tiling.side_px))
-        tiling.report("slope", 1, 1)
-        opinion = self._ask(views, believed, tiling)
-        maps = believed.estimate_px
-        for number, refine in enumerate(self._passes, start=1):
-            is_last = number == len(self.passes)
-            proposal = refine.propose(believed, opinion, views.centre)
-            reader = read if is_last else self._read_surfaces(number)
-            maps = refine.stream(views, proposal, reader, tiling, f"pass {number}")
-            if not is_last:
-                believed = Surfaces(*maps.split(1, dim=1))
-        return maps
+        """What `read` takes from the last mixture."""
+        believed, opinion = self._begin(views, tiling)
+        *others, last = self._passes
+        believed = self._refine(believed, opinion, views, len(others), tiling)
+        proposal = last.propose(believed, opinion, views.centre)
+        return last.stream(views, proposal, read, tiling, f"pass {len(self.passes)}")
 
     def _ask(self, half_lines: HalfLines, believed: Surfaces, tiling: Tiling = WHOLE) -> SecondOpinion | None:
         """The second opinion, in models that have one."""

@@ -42,8 +42,22 @@ class DisparityModel(nn.Module, ABC, Generic[Views]):
         return self.forward_passes(stacks, queries)[-1]
 
     @abstractmethod
-    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
-        """The mixtures of all passes, for training; only the last one is asked at `queries`."""
+    def forward_passes(
+        self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, beliefs: Tensor | None = None
+    ) -> list[Mixture]:
+        """The mixtures of all passes, for training; only the last one is asked at `queries`.
+
+        beliefs: of frozen passes, which are then left out; see `believe`.
+        """
+
+    @property
+    def frozen_passes(self) -> int:
+        """How many of the first passes no longer learn; 0 in models that have none."""
+        return 0
+
+    def believe(self, stacks: Mapping[str, Tensor], tiling: Tiling = WHOLE) -> Tensor:
+        """What the passes that learn begin with, (B, maps, H, W), in models with frozen ones."""
+        raise NotImplementedError("this model has no passes to freeze")
 
     @abstractmethod
     def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> Views:

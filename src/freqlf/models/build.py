@@ -86,7 +86,14 @@ def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> Re
     if one.second_opinion:
         opinions, wide_opinions, doubts = config.opinions, config.wide_opinions, config.doubts
     names = name_evidence(
-        len(config.lines), one.windows_px, one.relative_px, opinions, wide_opinions, doubts, one.spacings_px
+        len(config.lines),
+        one.windows_px,
+        one.relative_px,
+        opinions,
+        wide_opinions,
+        doubts,
+        one.spacings_px,
+        has_steps=one.contrast_steps,
     )
     encoder = HalfLineEncoder(
         names, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels

@@ -179,6 +179,7 @@ class PassConfig:
             evidence.
         spacings_px: distances of the samples of planes through the surroundings, see `describe_surroundings`; empty
             for a pass that does not look at them. The first pass cannot: nothing says yet how sure an estimate is.
+        contrast_steps: whether the views by their contrast also say by how much they would move the estimate.
     """
 
     channels: int = 48
@@ -192,9 +193,12 @@ class PassConfig:
     offset_px: float = 1.0
     second_opinion: bool = False
     spacings_px: tuple[int, ...] = ()
+    contrast_steps: bool = False
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "stem_channels")
+        if self.contrast_steps and not self.second_opinion:
+            raise FreqLFError("contrast_steps are of the views by their contrast: they need a second_opinion")
         for name in ("modes", "shared_channels"):
             if not 0 <= getattr(self, name) <= MOST:
                 raise FreqLFError(f"{name} must be between 0 and {MOST}, not {getattr(self, name)}")
@@ -348,7 +352,15 @@ PRESETS: dict[str, ModelConfig] = {
     "freqlf-plus-sweep": _SWEPT,
     # A third pass decides once more, on evidence for what the second one believes. Hourglasses see far without a
     # Fourier branch: with all of its weights at zero, the second pass's was missed by 0.06 % of bad pixels.
-    "freqlf-plus-deep": replace(_SWEPT, passes=(_SWEPT.passes[0], *2 * [replace(_SWEPT.passes[1], modes=0)])),
+    # The third one sees five times as far, at next to no cost: coarse levels have few pixels.
+    "freqlf-plus-deep": replace(
+        _SWEPT,
+        passes=(
+            _SWEPT.passes[0],
+            replace(_SWEPT.passes[1], modes=0),
+            replace(_SWEPT.passes[1], modes=0, coarse_channels=(96, 128, 128, 128), contrast_steps=True),
+        ),
+    ),
 }
 
 

@@ -40,6 +40,8 @@ def name_evidence(
     wide_opinions: int = 0,
     doubts: int = 0,
     spacings_px: Sequence[int] = (),
+    *,
+    has_steps: bool = False,
 ) -> EvidenceNames:
     """The inputs of a `HalfLineEncoder`; each line has two half-lines. Opinions as in `RefinementPass`."""
     hypotheses, has_contrast = count_hypotheses(windows_px) + opinions + wide_opinions, opinions > 0
@@ -47,7 +49,7 @@ def name_evidence(
         hypotheses,
         name_context(hypotheses, has_contrast=has_contrast),
         2 * lines,
-        name_half_line(hypotheses, relative_px, has_contrast=has_contrast),
+        name_half_line(hypotheses, relative_px, has_contrast=has_contrast, has_steps=has_steps),
         name_surroundings(hypotheses, spacings_px, has_opinion=opinions > 0, doubts=doubts) if spacings_px else [],
     )
 
@@ -87,6 +89,7 @@ class HalfLineEncoder(nn.Module):
     ) -> None:
         super().__init__()
         self.names = names
+        self.has_steps = "contrast offset" in names.per_half_line
         rest = len(names.context) + len(names.surroundings)
         self.evidence_channels = rest + names.half_lines * len(names.per_half_line)
         self.share: nn.Conv2d | None = None
@@ -121,7 +124,9 @@ class HalfLineEncoder(nn.Module):
             place = (outer.y, outer.x, outer.height, outer.width)
             contrast = None if normalised is None else normalised.window(*place)
             window = half_lines.window(*place)
-            context, measured = self.gather(window, outer.of(hypotheses_px), relative_px, contrast)
+            context, measured = self.gather(
+                window, outer.of(hypotheses_px), relative_px, contrast, has_steps=self.has_steps
+            )
             inputs = [context, self.measure(measured)]
             if surroundings is not None:
                 inputs.append(outer.of(surroundings))

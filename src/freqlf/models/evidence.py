@@ -15,6 +15,7 @@ from torch import Tensor
 from freqlf.models.filters import box_mean, local_maximum, local_minimum
 from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
 from freqlf.models.kernels import can_fuse
+from freqlf.models.opinion import CONTRAST_ROBUSTNESS
 
 
 def count_hypotheses(windows_px: Sequence[int]) -> int:
@@ -47,6 +48,27 @@ class Evidence(NamedTuple):
     half_lines: Tensor
 
 
+class Step(NamedTuple):
+    """Averaged normal equations (B, J, H, W) each: their quotient is what a half-line would move the estimate by.
+
+    scale: in 1/px, at which that is read.
+    """
+
+    numerators: Tensor
+    denominators: Tensor
+    scale: float
+
+
+# Sides of the windows that equations are averaged over, and scales at which steps are read: of views, of normalised
+# ones. The first are for edges, the second for smooth surfaces of faint texture.
+_STEP, _CONTRAST_STEP = (3, 4.0), (9, 10.0)
+
+
+def _average(equations: tuple[Tensor, Tensor], how: tuple[int, float]) -> Step:
+    window_px, scale = how
+    return Step(box_mean(equations[0], window_px), box_mean(equations[1], window_px), scale)
+
+
 def name_context(hypotheses: int, *, has_contrast: bool = False) -> list[str]:
     """What the channels of the context are, so that weights find theirs in a model with more of them."""
     others, each = range(1, hypotheses), range(hypotheses)
@@ -57,14 +79,17 @@ def name_context(hypotheses: int, *, has_contrast: bool = False) -> list[str]:
     return names
 
 
-def name_half_line(hypotheses: int, relative_px: Sequence[float], *, has_contrast: bool = False) -> list[str]:
+def name_half_line(
+    hypotheses: int, relative_px: Sequence[float], *, has_contrast: bool = False, has_steps: bool = False
+) -> list[str]:
     """What the measurements of a half-line are; see `_measure`."""
     names = ["cost 0", "logarithm 0", "near", "far", "share"]
     names += [f"{kind} {i}" for i in range(1, hypotheses) for kind in ("cost", "logarithm")]
     names += [f"cost at {offset_px:+g}" for offset_px in relative_px]
     if has_contrast:
         names += [f"contrast cost {i}" for i in range(hypotheses)]
-    return [*names, "offset", "certainty"]
+    names += ["offset", "certainty"]
+    return [*names, "contrast offset", "contrast certainty"] if has_steps else names
 
 
 @torch.no_grad()
@@ -73,17 +98,22 @@ def gather_evidence(
     hypotheses_px: Tensor,
     relative_px: Sequence[float] = (),
     normalised: HalfLines | None = None,
+    *,
+    has_steps: bool = False,
 ) -> Evidence:
     """Evidence for the hypotheses (B, N, H, W), of which the first is the estimate.
 
     relative_px adds the cost curve around the estimate at these distances from it. It stays empty in models
     that must not enumerate disparities. normalised are the same views by their local contrast: what they cost in the
-    neighbourhood of a pixel decides where texture is faint.
+    neighbourhood of a pixel decides where texture is faint, and has_steps says that they also tell by how much they
+    would move the estimate.
     """
-    equations = half_lines.normal_equations(hypotheses_px[:, :1])
-    numerators, denominators = (box_mean(part, 3) for part in equations)
+    estimate_px = hypotheses_px[:, :1]
+    steps = [_average(half_lines.normal_equations(estimate_px), _STEP)]
+    if normalised is not None and has_steps:
+        steps.append(_average(normalised.normal_equations(estimate_px, CONTRAST_ROBUSTNESS), _CONTRAST_STEP))
     measure = _measure_fused if can_fuse(hypotheses_px, half_lines.views) else _measure
-    measurements = measure(half_lines, normalised, hypotheses_px, relative_px, numerators, denominators)
+    measurements = measure(half_lines, normalised, hypotheses_px, relative_px, steps)
     context = _describe_context(half_lines.centre, hypotheses_px)
     if normalised is not None:
         around = _describe_neighbourhood(measurements, hypotheses_px.shape[1], len(relative_px))
@@ -96,10 +126,9 @@ def _measure(
     normalised: HalfLines | None,
     hypotheses_px: Tensor,
     relative_px: Sequence[float],
-    numerators: Tensor,
-    denominators: Tensor,
+    steps: Sequence["Step"],
 ) -> Tensor:
-    """What half-lines say of the hypotheses, of disparities around the first one, and of its equations."""
+    """What half-lines say of the hypotheses, of disparities around the first one, and of steps from it."""
     measurements: list[Tensor] = []  # B, J, H, W each
     for index, hypothesis_px in enumerate(hypotheses_px.split(1, dim=1)):
         measurements += _compare(half_lines, hypothesis_px, is_estimate=index == 0)
@@ -108,8 +137,9 @@ def _measure(
     if normalised is not None:
         measurements += [_compress_contrast(normalised.costs(one)) for one in hypotheses_px.split(1, dim=1)]
     # The offset that each half-line would like best, and how sure it is.
-    measurements.append(torch.tanh(4 * numerators / (denominators + 0.02)))
-    measurements.append(0.25 * torch.log(denominators + 0.01))
+    for one in steps:
+        measurements.append(torch.tanh(one.scale * one.numerators / (one.denominators + 0.02)))
+        measurements.append(0.25 * torch.log(one.denominators + 0.01))
     return torch.stack(measurements, dim=2)
 
 
@@ -118,8 +148,7 @@ def _measure_fused(
     normalised: HalfLines | None,
     hypotheses_px: Tensor,
     relative_px: Sequence[float],
-    numerators: Tensor,
-    denominators: Tensor,
+    steps: Sequence["Step"],
 ) -> Tensor:
     """The same by compiled loops."""
     from freqlf.models.kernels.costs import compare_hypotheses
@@ -128,14 +157,17 @@ def _measure_fused(
     B, N, H, W = hypotheses_px.shape
     J = len(half_lines.slices)
     around_px = [hypotheses_px[:, :1] + offset_px for offset_px in relative_px]
-    channels = len(name_half_line(N, relative_px, has_contrast=normalised is not None))
-    measurements = hypotheses_px.new_empty(B, J, channels, H, W)
+    names = name_half_line(N, relative_px, has_contrast=normalised is not None, has_steps=len(steps) > 1)
+    measurements = hypotheses_px.new_empty(B, J, len(names), H, W)
     compare_hypotheses(half_lines.packed(), torch.cat([hypotheses_px, *around_px], dim=1), N, measurements)
     if normalised is not None:
         costs = hypotheses_px.new_empty(B, J, N, H, W)
         compare_hypotheses(normalised.packed(), hypotheses_px, 0, costs)
-        measurements[:, :, -2 - N : -2] = _compress_contrast(costs)
-    describe_equations(numerators, denominators, measurements)
+        first = names.index("contrast cost 0")
+        measurements[:, :, first : first + N] = _compress_contrast(costs)
+    for number, one in enumerate(steps):
+        first = names.index("offset") + 2 * number
+        describe_equations(one.numerators, one.denominators, one.scale, measurements, first)
     return measurements
 
 

@@ -21,8 +21,9 @@ from freqlf.models.slope import SlopeOptions, estimate_slope
 _CONTRAST_WINDOW_PX = 15
 _CONTRAST_FLOOR = 0.005
 
-# Of slope fields on normalised views, whose differences are of order 1.
-_ROBUSTNESS, _DAMPING = 0.3, 0.03
+# Of least squares on normalised views, whose differences are of order 1: see `HalfLines.normal_equations`.
+CONTRAST_ROBUSTNESS = 0.3
+_DAMPING = 0.03  # of slope fields on them
 # Of slope fields in noise, which differences there are of.
 _NOISY_ROBUSTNESS = 0.1
 
@@ -62,7 +63,7 @@ def find_other_slopes(
     And for each of the `mean_windows_px` one by which the views agree with their mean, for noise.
     """
     normalised = normalise_contrast(half_lines)
-    by_contrast = replace(options, robustness=_ROBUSTNESS, damping=_DAMPING)
+    by_contrast = replace(options, robustness=CONTRAST_ROBUSTNESS, damping=_DAMPING)
     # Surroundings would spread what noise has made wrong.
     by_mean = replace(options, robustness=_NOISY_ROBUSTNESS, reference="mean", support_scales=())
 

@@ -70,7 +70,9 @@ class FieldModel(DisparityModel[Views]):
         """The disparity of the centre view; `queries` or `size` say where to decode, see `Decoder`."""
         return self.decoder(self.encode(self.pack(stacks)), queries, size=size)
 
-    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
+    def forward_passes(
+        self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, beliefs: Tensor | None = None
+    ) -> list[Mixture]:
         """The mixture as a list: this model has one pass. See `decodes_lift`."""
         if not self.decodes_lift:
             return [self(stacks, queries)]

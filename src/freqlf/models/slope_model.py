@@ -27,7 +27,9 @@ class SlopeModel(DisparityModel[HalfLines]):
         self.options = options
         self.lines = lines
 
-    def forward_passes(self, stacks: Mapping[str, Tensor], queries: Tensor | None = None) -> list[Mixture]:
+    def forward_passes(
+        self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, beliefs: Tensor | None = None
+    ) -> list[Mixture]:
         """The slope as the mean of a single component of no meaningful deviation."""
         assert queries is None, "the slope field is known at pixels only"
         return [_certain(estimate_slope(HalfLines.from_stacks(stacks, self.lines), self.options).slope_px)]

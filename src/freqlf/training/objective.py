@@ -1,7 +1,7 @@
 """One optimizer step in its parts: the loss, its weight among processes, the learning rate, the average of weights."""
 
 import math
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
@@ -9,16 +9,21 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from freqlf.data.batches import Batch
+from freqlf.data.samples import Sample
 from freqlf.errors import FreqLFError
+from freqlf.inference.denormals import flush_denormals
 from freqlf.models.base import DisparityModel
 from freqlf.models.decoder import MixtureDecoder
 from freqlf.models.mixture import Mixture
 from freqlf.models.paper import FieldModel
 from freqlf.models.spectral import SpectralConv2d
+from freqlf.models.tiles import Tiling
 from freqlf.training import losses
 from freqlf.training.distributed import Processes
 from freqlf.training.muon import Muon
 from freqlf.training.recipe import Recipe
+
+_TILES = Tiling(192)  # a whole scene at once takes longer, and gigabytes
 
 
 class Objective(nn.Module):
@@ -31,12 +36,12 @@ class Objective(nn.Module):
         if isinstance(model, FieldModel):
             model.decodes_lift = recipe.encoder_loss
 
-    def forward(self, stacks: dict[str, Tensor], disparity_px: Tensor, valid: Tensor) -> Tensor:
-        """Mean loss over the valid pixels; `disparity_px` and `valid` are (B, 1, H, W)."""
-        precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.recipe.precision)
-        autocast = torch.autocast(disparity_px.device.type, precision) if precision else nullcontext()
-        with autocast:
-            mixtures = self.model.forward_passes(stacks)
+    def forward(
+        self, stacks: dict[str, Tensor], disparity_px: Tensor, valid: Tensor, beliefs: Tensor | None = None
+    ) -> Tensor:
+        """Mean loss over the valid pixels; `disparity_px` and `valid` are (B, 1, H, W); beliefs as in `Batch`."""
+        with self._autocast(disparity_px.device):
+            mixtures = self.model.forward_passes(stacks, beliefs=beliefs)
         truth_px, known = disparity_px.squeeze(1), valid.squeeze(1)
         total = torch.zeros((), device=truth_px.device)
         for index, mixture in enumerate(mixtures):
@@ -44,6 +49,22 @@ class Objective(nn.Module):
             if weight > 0:
                 total = total + weight * self._compare(mixture, truth_px, known)
         return total
+
+    @flush_denormals()
+    @torch.no_grad()
+    def believe(self, sample: Sample) -> Tensor:
+        """What the frozen passes make of a scene of float views, (maps, H, W); see `DisparityModel.believe`.
+
+        In threads that prepare batches, too, which denormal numbers would slow down.
+        """
+        device = next(self.model.parameters()).device
+        stacks = {line: sample.stack(line).unsqueeze(0).to(device) for line in self.model.lines}
+        with self._autocast(device):
+            return self.model.believe(stacks, _TILES)[0].cpu()
+
+    def _autocast(self, device: torch.device) -> AbstractContextManager[object]:
+        precision = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.recipe.precision)
+        return torch.autocast(device.type, precision) if precision else nullcontext()
 
     def _compare(self, mixture: Mixture, truth_px: Tensor, known: Tensor) -> Tensor:
         recipe = self.recipe
@@ -60,7 +81,7 @@ def weighted_loss(objective: nn.Module, batch: Batch, processes: Processes) -> T
     Processes may have different numbers of valid pixels; weighting makes the mean of their losses (and so of their
     gradients) that of one process with the whole batch.
     """
-    loss = objective(batch.stacks, batch.disparity_px, batch.valid)
+    loss = objective(batch.stacks, batch.disparity_px, batch.valid, batch.beliefs)
     count = batch.valid.sum().float()
     return loss * count / processes.mean(count).clamp_min(1)
 

@@ -58,6 +58,10 @@ class Recipe:
         check_range(self, 0, 0.999999, "beta1", "beta2")
         if self.steps == 0 and self.epochs == 0:
             raise FreqLFError("a recipe needs steps or epochs; both are 0")
+        if self.cropping.epochs_per_variation and (self.reliefs.are_used or not self.cropping.crop_size_px):
+            raise FreqLFError(
+                "epochs_per_variation is for crops of one size from scenes: set crop_size_px, leave out reliefs"
+            )
         size_px = self.cropping.crop_size_px or self.cropping.smallest_crop_px
         if 2 * self.loss_border_px >= size_px:
             raise FreqLFError(f"loss_border_px {self.loss_border_px} leaves nothing of a crop of {size_px} px")

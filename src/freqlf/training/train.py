@@ -119,7 +119,10 @@ def _train(
     scaler = torch.amp.GradScaler(processes.device.type, enabled=recipe.precision == "fp16")
     if options.compile:
         compile_layers(model)
-    objective = processes.wrap(Objective(model, recipe))
+    loss_of = Objective(model, recipe)
+    objective = processes.wrap(loss_of)
+    if recipe.cropping.epochs_per_variation:
+        source.believe = loss_of.believe if model.frozen_passes else None
 
     # What a checkpoint of this run looks like; also tells whether one found on disk is of this run.
     state = Checkpoint(preset, model_config, recipe.values(), scenes, 0, {}, {}, {})

@@ -1,5 +1,6 @@
 """Weights of one model as the beginning of another: fine-tuning, also of a model that reads more than the old one."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from freqlf.errors import FreqLFError
 from freqlf.models.base import DisparityModel
 from freqlf.models.build import build_model
 from freqlf.weights.load import find_weights, read_any_weights
+
+# Layers of further levels of an hourglass, which add to what the others make of a field.
+_ADDS_TO_FIELD = re.compile(r"\.layers\.(down|up|widen)\.")
 
 
 def transfer_all(network: DisparityModel[Any], sources: Sequence[str | Path], parts: Sequence[str]) -> list[str]:
@@ -29,10 +33,10 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     part: only those whose names begin so, such as passes.0, the first pass; several with commas between.
 
     A layer that has more inputs in the network than in the source ignores the others until it has learned about them;
-    one that has more outputs, and layers that the source does not have, keep the initial weights of these, but further
-    passes begin as the source's last one. Which inputs and outputs are the same is known by their names, see
-    `DisparityModel.name_channels`. Fourier branches that the network does without are left out: a layer adds them to
-    others. Anything else is another model and is refused.
+    one that has more outputs, and layers that the source does not have, keep the initial weights of these. But further
+    passes begin as the source's last one, and further levels of an hourglass with zeros, which change nothing. Which
+    inputs and outputs are the same is known by their names, see `DisparityModel.name_channels`. Fourier branches that
+    the network does without are left out: a layer adds them to others. Anything else is another model and is refused.
     """
     path = find_weights(source)
     beginnings = tuple(part.split(","))
@@ -51,7 +55,10 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     for name, values in wanted.items():
         if name not in found and not name.startswith(beginnings):
             continue
-        if name not in found:
+        if name not in found and _ADDS_TO_FIELD.search(name):
+            values.zero_()
+            notes.append(f"{name} starts from zero, so that it changes nothing: {path.name} has none")
+        elif name not in found:
             notes.append(f"{name} starts from random weights: {path.name} has none")
         elif found[name].shape != values.shape:
             axis, places = _find_places(found[name], values, old_names.get(name), new_names.get(name), name, path)

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from freqlf.models.evidence import gather_evidence
+from freqlf.models.evidence import gather_evidence, name_half_line
 
 # height, width, views, images: odd sizes, one row or column, runs of pixels that end anywhere
 SHAPES = [(21, 34, 9, 2), (7, 5, 3, 1), (33, 20, 17, 1), (1, 9, 5, 1), (9, 1, 5, 1), (16, 48, 7, 1)]
@@ -29,6 +29,25 @@ def test_evidence_is_that_of_the_tensor_code(half_lines_of, reference_of, shape:
     expected = gather_evidence(reference_of(half_lines), hypotheses_px.double(), (-0.25, 0.1))
     measured = gather_evidence(half_lines, hypotheses_px, (-0.25, 0.1))
     torch.testing.assert_close(measured.half_lines.double(), expected.half_lines, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES[:3])
+def test_steps_of_normalised_views_are_those_of_the_tensor_code(
+    half_lines_of, reference_of, shape: tuple[int, int, int, int]
+) -> None:
+    height, width, views, batch = shape
+    half_lines = half_lines_of(height, width, views, batch)
+    hypotheses_px = draw_disparities(3, height, width, batch)
+    reference = reference_of(half_lines)
+    # The views themselves may stand for normalised ones.
+    expected = gather_evidence(reference, hypotheses_px.double(), (0.1,), reference, has_steps=True)
+    measured = gather_evidence(half_lines, hypotheses_px, (0.1,), half_lines, has_steps=True)
+    names = name_half_line(3, (0.1,), has_contrast=True, has_steps=True)
+    assert measured.half_lines.shape[2] == len(names)
+    torch.testing.assert_close(measured.half_lines.double(), expected.half_lines, rtol=0, atol=1e-5)
+    # Without steps everything else is as it was.
+    without = gather_evidence(half_lines, hypotheses_px, (0.1,), half_lines)
+    assert torch.equal(without.half_lines, measured.half_lines[:, :, : len(names) - 2])
 
 
 def test_a_window_gives_what_the_whole_image_gives_there(half_lines_of) -> None:

@@ -34,25 +34,30 @@ def make_equations(
     return numerators, denominators
 
 
-def describe_equations(numerators: Tensor, denominators: Tensor, measurements: Tensor) -> None:
-    """The last two channels of evidence (B, J, channels, H, W), from averaged equations (B, J, H, W).
+def describe_equations(
+    numerators: Tensor, denominators: Tensor, scale: float, measurements: Tensor, first: int
+) -> None:
+    """Two channels of evidence (B, J, channels, H, W) from `first` on, from averaged equations (B, J, H, W).
 
-    They are the offset that each half-line would like best, and how sure it is.
+    They are the offset that each half-line would like best, at a scale in 1/px, and how sure it is.
     """
     B, J, channels, H, W = measurements.shape
     parts = (part.reshape(B * J, H, W).numpy() for part in (numerators, denominators))
-    run_in_threads(_describe_rows, B * J * H, *parts, measurements.view(B * J, channels, H, W).numpy())
+    evidence = measurements.view(B * J, channels, H, W)[:, first : first + 2]
+    run_in_threads(_describe_rows, B * J * H, *parts, scale, evidence.numpy())
 
 
 @njit(**LOOP)
-def _describe_rows(numerators: Array, denominators: Array, measurements: Array, first_row: int, last_row: int) -> None:
-    _, channels, H, W = measurements.shape
+def _describe_rows(
+    numerators: Array, denominators: Array, scale: float, evidence: Array, first_row: int, last_row: int
+) -> None:
+    _, _, H, W = evidence.shape
     for row in range(first_row, last_row):
         j, y = row // H, row % H
         numerator, denominator = numerators[j, y], denominators[j, y]
-        offset, weight = measurements[j, channels - 2, y], measurements[j, channels - 1, y]
+        offset, weight = evidence[j, 0, y], evidence[j, 1, y]
         for x in range(W):
-            offset[x] = tanh(_f32(4) * numerator[x] / (denominator[x] + _f32(0.02)))
+            offset[x] = tanh(_f32(scale) * numerator[x] / (denominator[x] + _f32(0.02)))
         for x in range(W):
             weight[x] = _f32(0.25) * log(denominator[x] + _f32(0.01))
 
