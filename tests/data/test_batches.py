@@ -220,6 +220,15 @@ def test_varied_scenes_stay_consistent():
         assert photometric_error(source.sample(number, 48, 48)) < 0.05
 
 
+def test_scenes_can_be_varied_by_any_scale():
+    source = make_source(VARIED.changed(scale=1.5, geometry_probability=1.0), count=1, height=51, width=67)
+    for variation in range(40):
+        varied = source._vary(source.scenes[0], variation)
+        assert varied.height <= 51
+        assert varied.width <= 67
+        assert varied.valid.float().mean() > 0.9
+
+
 def test_frozen_passes_see_a_varied_scene_once_and_beliefs_turn_with_it():
     """Here they believe the truth, so that what a crop gets must be its own truth."""
     source = make_source(VARIED, count=2)

@@ -208,8 +208,8 @@ class BatchSource:
         if not geometry.is_identity:
             # No larger than the scene, of which a part is seen then.
             height, width = (min(side, round(side * geometry.scale)) for side in (scene.height, scene.width))
-            y = rng.randint(0, scene.height - round(height / geometry.scale))
-            x = rng.randint(0, scene.width - round(width / geometry.scale))
+            y = rng.randint(0, max(0, scene.height - round(height / geometry.scale)))
+            x = rng.randint(0, max(0, scene.width - round(width / geometry.scale)))
             varied = augment.resample(varied, geometry, y, x, height, width)
         if rng.random() < options.occluder_share:
             varied = occlude(varied, rng)
