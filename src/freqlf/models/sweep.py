@@ -14,6 +14,7 @@ from torch import Tensor
 from freqlf.models.filters import box_mean, median3
 from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
 from freqlf.models.kernels import can_fuse
+from freqlf.models.kernels.equations import make_equations
 from freqlf.models.kernels.minima import SMOOTHING_PX, find_minima
 from freqlf.models.kernels.planes import sweep_fused
 from freqlf.models.opinion import SecondOpinion, normalise_contrast
@@ -138,8 +139,12 @@ def find_by_warping(grey: HalfLines, b: int, disparities_px: Tensor, options: Sw
 
 def _step_closer(normalised: HalfLines, disparity_px: Tensor, window_px: int) -> Tensor:
     """One step of least squares over the window, for surfaces between planes and slanted ones."""
-    parts = normalised.normal_equations(disparity_px, _ROBUSTNESS)
-    numerator, denominator = (box_mean(part.sum(dim=1, keepdim=True), window_px) for part in parts)
+    if can_fuse(disparity_px, normalised.views):
+        parts = make_equations(normalised.packed(), disparity_px, _ROBUSTNESS, together=True)
+    else:
+        numerators, denominators = normalised.normal_equations(disparity_px, _ROBUSTNESS)
+        parts = numerators.sum(dim=1, keepdim=True), denominators.sum(dim=1, keepdim=True)
+    numerator, denominator = (box_mean(part, window_px) for part in parts)
     step = (numerator / (denominator + _DAMPING)).clamp_(-_LARGEST_STEP_PX, _LARGEST_STEP_PX)
     return median3(disparity_px + step)
 

@@ -11,6 +11,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from freqlf.models.kernels.filters import add_row, measure_shares, scale_row, sum_columns
 from freqlf.models.kernels.packing import flatten, lay_out
 from freqlf.models.kernels.running import LOOP, run_in_threads
 
@@ -152,8 +153,8 @@ def _find_rows(
     )
     shares, smooth_shares = np.empty((S, W), np.float32), np.empty(W, np.float32)
     for s in range(S):
-        _share(sides[s] // 2, shares[s])
-    _share(SMOOTHING_PX // 2, smooth_shares)
+        measure_shares(sides[s] // 2, shares[s])
+    measure_shares(SMOOTHING_PX // 2, smooth_shares)
     for y in range(max(first - reach - 1, 0), last + reach + 1):
         if y < H:
             for d in range(D):
@@ -167,7 +168,7 @@ def _find_rows(
             for d in range(D):
                 smooth[:] = means[top % SMOOTHING_PX, d]
                 for row in range(top + 1, bottom + 1):
-                    _add(means[row % SMOOTHING_PX, d], smooth)
+                    add_row(means[row % SMOOTHING_PX, d], smooth)
                 _square(smooth, smooth_shares, _f32(1) / _f32(bottom - top + 1), contrasts[(y - 1) % kept, d])
         y_out = y - reach - 1
         if not first <= y_out < last:
@@ -184,28 +185,20 @@ def _find_rows(
                 if y_out % _RENEWAL == 0 or y_out == first:
                     column[:] = source[top % kept, d]
                     for row in range(top + 1, bottom + 1):
-                        _add(source[row % kept, d], column)
+                        add_row(source[row % kept, d], column)
                 else:
                     if y_out + half < H:
-                        _add(source[bottom % kept, d], column)
+                        add_row(source[bottom % kept, d], column)
                     if top > 0:
                         _subtract(source[(top - 1) % kept, d], column)
-                _sum_along(columns[s, d, reach - half :], sides[s], parts, window_costs[d])
+                sum_columns(columns[s, d, reach - half :], sides[s], parts, window_costs[d])
                 share = _f32(1) / _f32(bottom - top + 1)
                 if s >= focused:
                     _invert(window_costs[d], shares[s], share, least_contrast)
                 else:
-                    _scale(window_costs[d], shares[s], share)
+                    scale_row(window_costs[d], shares[s], share)
                 _keep_least(window_costs[d], d, least, best, total)
             _place_between(window_costs, least, best, total, position[s, y_out], doubt[s, y_out])
-
-
-@njit(**LOOP)
-def _share(reach: int, shares: Array) -> None:
-    """One over the columns of a window that lie inside of the image."""
-    W = len(shares)
-    for x in range(W):
-        shares[x] = _f32(1) / _f32(min(x + reach, W - 1) - max(x - reach, 0) + 1)
 
 
 @njit(**LOOP)
@@ -319,15 +312,9 @@ def _refocus(total: Array, counts: Array, centre: Array, mean: Array) -> None:
     """The mean of the views and the centre."""
     mean[:] = _f32(1)
     for j in range(len(counts)):
-        _add(counts[j], mean)
+        add_row(counts[j], mean)
     for x in range(len(mean)):
         mean[x] = (total[x] + centre[x]) / mean[x]
-
-
-@njit(**LOOP)
-def _add(source: Array, target: Array) -> None:
-    for x in range(len(target)):
-        target[x] += source[x]
 
 
 @njit(**LOOP)
@@ -344,32 +331,6 @@ def _square(sums: Array, shares: Array, share: float, result: Array) -> None:
     for x in range(n):
         mean = (left[x] + middle[x] + right[x]) * shares[x] * share
         result[x] = mean * mean
-
-
-@njit(**LOOP)
-def _sum_along(values: Array, side: int, parts: Array, result: Array) -> None:
-    """Sums over `side` columns from each one on: of 1, 2, 4, ... columns, each of them from the one before."""
-    n = len(result)
-    span, place, source = 1, 0, values
-    result[:] = _f32(0)
-    turn = 0
-    while True:
-        if side // span % 2:
-            _add(source[place : place + n], result)
-            place += span
-        if 2 * span > side:
-            return
-        doubled, length = parts[turn], n + side - 2 * span
-        one, other = source[:length], source[span : span + length]
-        for x in range(length):
-            doubled[x] = one[x] + other[x]
-        source, turn, span = doubled, 1 - turn, 2 * span
-
-
-@njit(**LOOP)
-def _scale(values: Array, shares: Array, share: float) -> None:
-    for x in range(len(values)):
-        values[x] *= shares[x] * share
 
 
 @njit(**LOOP)
