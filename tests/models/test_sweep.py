@@ -5,15 +5,14 @@ import torch
 
 from freqlf.models import sweep
 from freqlf.models.halflines import HalfLines
-from freqlf.models.kernels.planes import cost_fused, refocus_fused, sweep_fused
+from freqlf.models.kernels.planes import sweep_fused
 from freqlf.models.sweep import (
     MEASUREMENTS,
     Planes,
     SweepOptions,
-    cost_by_warping,
+    find_by_warping,
     normalise_contrast,
     place_planes,
-    refocus_by_warping,
     sweep_by_warping,
     sweep_planes,
     sweep_surfaces,
@@ -91,25 +90,6 @@ def test_fused_contrast_equals_filters(monkeypatch, height: int, width: int) -> 
     torch.testing.assert_close(fused.views, filtered.views, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("views", "height", "width"), [(3, 17, 40), (9, 32, 33), (17, 25, 31)])
-def test_fused_cost_equals_warps(views: int, height: int, width: int) -> None:
-    half_lines = normalise_contrast(random_half_lines(views, height, width, batch=2))
-    for part in (half_lines, half_lines.window(3, 5, 11, 19)):
-        for disparity_px in (-3.013, -1.0, 0.0, 0.511, 4.77):
-            fused, warped = (one(part, 1, disparity_px, 0.1) for one in (cost_fused, cost_by_warping))
-            torch.testing.assert_close(fused, warped, rtol=1e-5, atol=2e-5)
-
-
-@pytest.mark.parametrize(("views", "height", "width"), [(3, 17, 40), (9, 32, 33), (17, 25, 31)])
-def test_fused_refocusing_equals_warps(views: int, height: int, width: int) -> None:
-    colours = random_half_lines(views, height, width, batch=2)
-    grey = replace(colours, centre=colours.centre[:, :1], views=colours.views[:, :, :1])
-    for part in (grey, grey.window(3, 5, 11, 19)):
-        for disparity_px in (-3.013, -1.0, 0.0, 0.511, 4.77):
-            fused, warped = (one(part, 1, disparity_px) for one in (refocus_fused, refocus_by_warping))
-            torch.testing.assert_close(fused, warped, rtol=1e-5, atol=2e-5)
-
-
 def test_refocused_views_show_texture_that_noise_hides(plane_stacks) -> None:
     """Noise as strong as three times the texture: costs of views find few pixels, their mean nearly all."""
     stacks = plane_stacks(0.62, rows=9, columns=9, height=64, width=72)
@@ -148,10 +128,10 @@ def test_the_least_cost_is_found_whatever_the_order(monkeypatch) -> None:
     planes_px = torch.tensor([-0.5, -0.25, 0.0, 0.25])
     half_lines = random_half_lines(3, 2, 2)
     monkeypatch.setattr(
-        sweep, "cost_fused", lambda _, b, d, c: curves[:, planes_px.tolist().index(d)].view(2, 2).contiguous()
+        sweep, "cost_by_warping", lambda _, b, d, c: curves[:, planes_px.tolist().index(d)].view(2, 2).contiguous()
     )
     monkeypatch.setattr(sweep, "box_mean", lambda cost, window: cost)
-    found, doubt = sweep._find_cheapest(half_lines, 0, planes_px, SweepOptions(windows_px=(5,)))
+    found, doubt = find_by_warping(half_lines, 0, planes_px, SweepOptions(windows_px=(5,)))
     torch.testing.assert_close(doubt.flatten(), torch.tensor([0.0, 0.0, 0.4, 0.0]))
     # Parabolas: (2, 0.5, 0.5) has its least half a step on, (1, 0, 3) a quarter of a step back.
     torch.testing.assert_close(found.flatten(), torch.tensor([-0.5, 0.25, -0.125, -0.0625]))

@@ -14,6 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from freqlf.models.filters import box_mean
+from freqlf.models.kernels import can_fuse
+from freqlf.models.kernels.surroundings import fit_planes_fused
 from freqlf.models.opinion import SecondOpinion
 
 # Samples lie on a square grid of 5 x 5 around a pixel.
@@ -91,6 +93,9 @@ def fit_planes(disparity_px: Tensor, certainty: Tensor, guide: Tensor, spacing_p
     weight = box_mean(certainty, window_px)
     mean_px = box_mean(certainty * disparity_px, window_px) / weight.clamp_min(1e-6)
     smooth = box_mean(guide, window_px)
+    if can_fuse(disparity_px, weight, guide):
+        maps = (disparity_px, weight, mean_px, guide, smooth)
+        return fit_planes_fused(*maps, spacing_px, _REACH, _GUIDE_SCALE, _RIDGE)
     reach = _REACH * spacing_px
     margin = (reach, reach, reach, reach)
     weight, mean_px, smooth = (F.pad(one, margin) for one in (weight, mean_px, smooth))  # no weight outside

@@ -14,7 +14,9 @@ from torch import Tensor
 from freqlf.models.filters import box_mean, median3
 from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
 from freqlf.models.kernels import can_fuse
-from freqlf.models.kernels.planes import cost_fused, refocus_fused, sweep_fused
+from freqlf.models.kernels.equations import make_equations
+from freqlf.models.kernels.minima import SMOOTHING_PX, find_minima
+from freqlf.models.kernels.planes import sweep_fused
 from freqlf.models.opinion import SecondOpinion, normalise_contrast
 
 # Added to differences before their logarithm: about that of neighbouring 8-bit levels.
@@ -24,8 +26,8 @@ _CAUTION = 0.1
 # Of the least squares on normalised views, whose differences are of order 1: see `HalfLines.normal_equations`.
 _ROBUSTNESS, _DAMPING, _LARGEST_STEP_PX = 0.3, 1e-3, 0.15
 
-# Of refocused views: the window that they are smoothed with, and what is added to their squared contrast, 1 at most.
-_SMOOTHING_PX, _LEAST_CONTRAST = 3, 1e-3
+# Added to the squared contrast of refocused views, 1 at most.
+_LEAST_CONTRAST = 1e-3
 
 MEASUREMENTS = 3  # for each plane and half-line
 
@@ -75,13 +77,7 @@ def sweep_surfaces(half_lines: HalfLines, slope_px: Tensor, options: SweepOption
     """
     planes = place_planes(slope_px, half_lines.centre, options.step_px, options.margin_px, options.most_planes)
     normalised = normalise_contrast(half_lines)
-    grey = replace(
-        normalised,
-        centre=normalised.centre.mean(dim=1, keepdim=True),
-        views=normalised.views.mean(dim=2, keepdim=True),
-    )
-    found = [_find_cheapest(grey, b, planes.disparities_px[b], options) for b in range(len(slope_px))]
-    found_px, doubts = (torch.stack(one) for one in zip(*found, strict=True))
+    found_px, doubts = _find_cheapest(normalised, planes, options)
     windows_px = (*options.windows_px, *options.wide_windows_px, *options.wide_windows_px)
     surfaces_px = torch.cat(
         [_step_closer(normalised, *one) for one in zip(found_px.split(1, dim=1), windows_px, strict=True)], dim=1
@@ -92,24 +88,38 @@ def sweep_surfaces(half_lines: HalfLines, slope_px: Tensor, options: SweepOption
     return SecondOpinion(normalised, surfaces_px[:, :exact], surfaces_px[:, exact:], doubts[:, exact:])
 
 
-def _find_cheapest(grey: HalfLines, b: int, disparities_px: Tensor, options: SweepOptions) -> tuple[Tensor, Tensor]:
-    """Disparities of least cost in each window, and their doubts, (windows, H, W); few costs of a pixel are kept.
+def _find_cheapest(normalised: HalfLines, planes: Planes, options: SweepOptions) -> tuple[Tensor, Tensor]:
+    """Disparities of least cost of the grey views in each window, and their doubts, (B, windows, H, W).
 
     Windows first, then wide ones, then wide ones again by the contrast of refocused views.
     """
-    is_fused = can_fuse(grey.centre, grey.views)
-    compute, refocus = (cost_fused, refocus_fused) if is_fused else (cost_by_warping, refocus_by_warping)
+    if can_fuse(normalised.centre, normalised.views):
+        windows_px = (options.windows_px, options.wide_windows_px)
+        position, doubt = find_minima(normalised, planes.disparities_px, *windows_px, _CAUTION, _LEAST_CONTRAST)
+        return position.mul_(options.step_px).add_(planes.disparities_px[:, :1, None, None]), doubt
+    grey = replace(
+        normalised,
+        centre=normalised.centre.mean(dim=1, keepdim=True),
+        views=normalised.views.mean(dim=2, keepdim=True),
+    )
+    found = [find_by_warping(grey, b, one, options) for b, one in enumerate(planes.disparities_px)]
+    found_px, doubts = (torch.stack(one) for one in zip(*found, strict=True))
+    return found_px, doubts
+
+
+def find_by_warping(grey: HalfLines, b: int, disparities_px: Tensor, options: SweepOptions) -> tuple[Tensor, Tensor]:
+    """What `find_minima` computes, for image b and planes (D,), (windows, H, W); few costs of a pixel are kept."""
     wide_px, windows_px = options.wide_windows_px, (*options.windows_px, *options.wide_windows_px)
     H, W = grey.centre.shape[-2:]
     least = grey.centre.new_full((len(windows_px) + len(wide_px), H, W), math.inf)
     before, after, previous, total = (torch.zeros_like(least) for _ in range(4))
     best = torch.zeros_like(least, dtype=torch.long)
     for plane, disparity_px in enumerate(disparities_px.tolist()):
-        cost = compute(grey, b, disparity_px, _CAUTION)[None, None]
+        cost = cost_by_warping(grey, b, disparity_px, _CAUTION)[None, None]
         parts = [box_mean(cost, window) for window in windows_px]
         if wide_px:
             # Views between pixels have less noise than those on them, unless both are smoothed.
-            contrast = box_mean(refocus(grey, b, disparity_px)[None, None], _SMOOTHING_PX).square_()
+            contrast = box_mean(refocus_by_warping(grey, b, disparity_px)[None, None], SMOOTHING_PX).square_()
             parts += [1 / (box_mean(contrast, window) + _LEAST_CONTRAST) for window in wide_px]
         costs = torch.cat(parts, dim=1)[0]
         total += costs
@@ -129,8 +139,12 @@ def _find_cheapest(grey: HalfLines, b: int, disparities_px: Tensor, options: Swe
 
 def _step_closer(normalised: HalfLines, disparity_px: Tensor, window_px: int) -> Tensor:
     """One step of least squares over the window, for surfaces between planes and slanted ones."""
-    parts = normalised.normal_equations(disparity_px, _ROBUSTNESS)
-    numerator, denominator = (box_mean(part.sum(dim=1, keepdim=True), window_px) for part in parts)
+    if can_fuse(disparity_px, normalised.views):
+        parts = make_equations(normalised.packed(), disparity_px, _ROBUSTNESS, together=True)
+    else:
+        numerators, denominators = normalised.normal_equations(disparity_px, _ROBUSTNESS)
+        parts = numerators.sum(dim=1, keepdim=True), denominators.sum(dim=1, keepdim=True)
+    numerator, denominator = (box_mean(part, window_px) for part in parts)
     step = (numerator / (denominator + _DAMPING)).clamp_(-_LARGEST_STEP_PX, _LARGEST_STEP_PX)
     return median3(disparity_px + step)
 

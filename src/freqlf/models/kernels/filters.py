@@ -48,25 +48,70 @@ def _average_rows(field: Array, window_px: int, result: Array, first_row: int, l
     _, H, W = field.shape
     reach = window_px // 2
     sums, shares = np.zeros(W + 2 * reach, np.float32), np.empty(W, np.float32)
-    for x in range(W):
-        shares[x] = _f32(1) / _f32(min(x + reach, W - 1) - max(x - reach, 0) + 1)
+    parts = np.empty((2, W + 2 * reach), np.float32)
+    measure_shares(reach, shares)
     for row in range(first_row, last_row):
         n, y = row // H, row % H
         first, last = max(y - reach, 0), min(y + reach, H - 1)
-        target = result[n, y]
-        sums[reach : reach + W] = field[n, first]
-        for other in range(first + 1, last + 1):
-            source = field[n, other]
-            for x in range(W):
-                sums[reach + x] += source[x]
-        share = _f32(1) / _f32(last - first + 1)
-        for x in range(W):
-            target[x] = sums[x]
-        for k in range(1, window_px):
-            for x in range(W):
-                target[x] += sums[x + k]
-        for x in range(W):
-            target[x] *= share * shares[x]
+        sum_rows(field[n], first, last, sums[reach : reach + W])
+        sum_columns(sums, window_px, parts, result[n, y])
+        scale_row(result[n, y], shares, _f32(1) / _f32(last - first + 1))
+
+
+@njit(**LOOP)
+def measure_shares(reach: int, shares: Array) -> None:
+    """One over the number of columns of a window that lie inside of the image."""
+    W = len(shares)
+    for x in range(W):
+        shares[x] = _f32(1) / _f32(min(x + reach, W - 1) - max(x - reach, 0) + 1)
+
+
+@njit(**LOOP)
+def sum_rows(field: Array, first: int, last: int, sums: Array) -> None:
+    """The sum of the rows first .. last; two are added at a time, to read and write sums half as often."""
+    start = first + (last - first + 1) % 2
+    sums[:] = _f32(0)
+    if start > first:
+        sums[:] = field[first]
+    for row in range(start, last, 2):
+        one, other = field[row], field[row + 1]
+        for x in range(len(sums)):
+            sums[x] += one[x] + other[x]
+
+
+@njit(**LOOP)
+def sum_columns(values: Array, window_px: int, parts: Array, result: Array) -> None:
+    """Sums over so many columns from each one on: of 1, 2, 4, ... columns, each of them from two of the last.
+
+    values have window_px - 1 numbers more than the result; parts is room for two rows of as many.
+    """
+    n, span, place, turn, source = len(result), 1, 0, 0, values
+    result[:] = _f32(0)
+    while True:
+        if window_px // span % 2:
+            add_row(source[place : place + n], result)
+            place += span
+        if 2 * span > window_px:
+            return
+        doubled, length = parts[turn], n + window_px - 2 * span
+        one, other = source[:length], source[span : span + length]
+        for x in range(length):
+            doubled[x] = one[x] + other[x]
+        source, turn, span = doubled, 1 - turn, 2 * span
+
+
+@njit(**LOOP)
+def add_row(source: Array, target: Array) -> None:
+    """To the numbers of the target."""
+    for x in range(len(target)):
+        target[x] += source[x]
+
+
+@njit(**LOOP)
+def scale_row(values: Array, shares: Array, share: float) -> None:
+    """Sums over windows to means: by shares of columns, and by that of rows."""
+    for x in range(len(values)):
+        values[x] *= shares[x] * share
 
 
 @njit(**LOOP)
@@ -75,25 +120,37 @@ def _extreme_rows(field: Array, window_px: int, sign: float, result: Array, firs
     _, H, W = field.shape
     reach = window_px // 2
     largest = np.full(W + 2 * reach, -np.inf, np.float32)
+    parts = np.empty((2, W + 2 * reach), np.float32)
     for row in range(first_row, last_row):
         n, y = row // H, row % H
-        target = result[n, y]
         first, last = max(y - reach, 0), min(y + reach, H - 1)
+        target, inner = result[n, y], largest[reach : reach + W]
         for x in range(W):
-            largest[reach + x] = sign * field[n, first, x]
-        for other in range(first + 1, last + 1):
-            source = field[n, other]
-            for x in range(W):
-                value, best = sign * source[x], largest[reach + x]
-                largest[reach + x] = value if value > best else best
-        for x in range(W):
-            target[x] = largest[x]
-        for k in range(1, window_px):
-            for x in range(W):
-                value, best = largest[x + k], target[x]
-                target[x] = value if value > best else best
-        for x in range(W):
-            target[x] *= sign
+            inner[x] = sign * field[n, first, x]
+        for other in range(last, first, -2):  # two at a time; of an odd number of them the last is the first
+            _raise_to(field[n, other], field[n, other - 1], sign, inner)
+        # Of 1, 2, 4, ... columns, each from two of the last; in the end two of these cover the window.
+        span, turn, source = 1, 0, largest
+        while 2 * span <= window_px:
+            length = W + window_px - 2 * span
+            _take_larger(source[:length], source[span : span + length], _f32(1), parts[turn, :length])
+            source, turn, span = parts[turn], 1 - turn, 2 * span
+        place = window_px - span
+        _take_larger(source[:W], source[place : place + W], sign, target)
+
+
+@njit(**LOOP)
+def _raise_to(one: Array, other: Array, sign: float, largest: Array) -> None:
+    for x in range(len(largest)):
+        a, b, best = sign * one[x], sign * other[x], largest[x]
+        a = a if a > b else b
+        largest[x] = a if a > best else best
+
+
+@njit(**LOOP)
+def _take_larger(one: Array, other: Array, sign: float, result: Array) -> None:
+    for x in range(len(result)):
+        result[x] = sign * (one[x] if one[x] > other[x] else other[x])
 
 
 @njit(**LOOP)
