@@ -163,7 +163,7 @@ def _describe_neighbourhood(measurements: Tensor, hypotheses: int, relative: int
         costs = measurements[:, :, chosen]  # B, J, 2N, H, W
         sides = torch.minimum(costs[:, 0::2], costs[:, 1::2]).mean(dim=1)
     around = box_mean(sides, 9).unflatten(1, (2, hypotheses))
-    return around.sub_(around.amin(dim=2, keepdim=True)).mul_(2).flatten(1, 2)
+    return (2 * (around - around.amin(dim=2, keepdim=True))).flatten(1, 2)
 
 
 def _compare(half_lines: HalfLines, disparity_px: Tensor, *, is_estimate: bool) -> list[Tensor]:
