@@ -24,7 +24,7 @@ from freqlf.models.kernels.running import LOOP
 
 Array = np.ndarray
 
-RUN = 256  # pixels; a multiple of the eight that are compared at a time
+RUN = 512  # pixels; a multiple of the eight that are compared at a time
 
 _f32, _i32 = np.float32, np.int32
 _BORDER_PX = _f32(0.5)  # as in `HalfLines`
