@@ -159,12 +159,9 @@ def _measure_fused(
     around_px = [hypotheses_px[:, :1] + offset_px for offset_px in relative_px]
     names = name_half_line(N, relative_px, has_contrast=normalised is not None, has_steps=len(steps) > 1)
     measurements = hypotheses_px.new_empty(B, J, len(names), H, W)
-    compare_hypotheses(half_lines.packed(), torch.cat([hypotheses_px, *around_px], dim=1), N, measurements)
-    if normalised is not None:
-        costs = hypotheses_px.new_empty(B, J, N, H, W)
-        compare_hypotheses(normalised.packed(), hypotheses_px, 0, costs)
-        first = names.index("contrast cost 0")
-        measurements[:, :, first : first + N] = _compress_contrast(costs)
+    by_contrast = None if normalised is None else normalised.packed()
+    candidates_px = torch.cat([hypotheses_px, *around_px], dim=1)
+    compare_hypotheses(half_lines.packed(), candidates_px, N, measurements, by_contrast)
     for number, one in enumerate(steps):
         first = names.index("offset") + 2 * number
         describe_equations(one.numerators, one.denominators, one.scale, measurements, first)
@@ -186,16 +183,18 @@ def _describe_neighbourhood(measurements: Tensor, hypotheses: int, relative: int
 
     Of a line's two sides the better one counts, for the other may see an occluder.
     """
-    first = 2 * hypotheses + 3 + relative  # of the normalised views' costs
-    # As in `_measure`: five measurements of the first hypothesis, two of each of the others.
-    raw = [0, *range(5, 5 + 2 * (hypotheses - 1), 2)]
-    costs = []
-    for channels in (raw, list(range(first, first + hypotheses))):
-        chosen = measurements[:, :, channels]  # B, J, N, H, W
-        sides = torch.minimum(chosen[:, 0::2], chosen[:, 1::2]).mean(dim=1)
-        around = box_mean(sides, 9)
-        costs.append(2 * (around - around.amin(dim=1, keepdim=True)))
-    return torch.cat(costs, dim=1)
+    if can_fuse(measurements):
+        from freqlf.models.kernels.costs import choose_sides
+
+        sides = choose_sides(measurements, hypotheses, relative)
+    else:
+        first = 2 * hypotheses + 3 + relative  # of the normalised views' costs
+        # As in `_measure`: five measurements of the first hypothesis, two of each of the others.
+        chosen = [0, *range(5, 5 + 2 * (hypotheses - 1), 2), *range(first, first + hypotheses)]
+        costs = measurements[:, :, chosen]  # B, J, 2N, H, W
+        sides = torch.minimum(costs[:, 0::2], costs[:, 1::2]).mean(dim=1)
+    around = box_mean(sides, 9).unflatten(1, (2, hypotheses))
+    return (2 * (around - around.amin(dim=2, keepdim=True))).flatten(1, 2)
 
 
 def _compare(half_lines: HalfLines, disparity_px: Tensor, *, is_estimate: bool) -> list[Tensor]:

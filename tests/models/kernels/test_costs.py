@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from freqlf.models.evidence import gather_evidence, name_half_line
+from freqlf.models.opinion import normalise_contrast
 
 # height, width, views, images: odd sizes, one row or column, runs of pixels that end anywhere
 SHAPES = [(21, 34, 9, 2), (7, 5, 3, 1), (33, 20, 17, 1), (1, 9, 5, 1), (9, 1, 5, 1), (16, 48, 7, 1)]
@@ -48,6 +49,22 @@ def test_steps_of_normalised_views_are_those_of_the_tensor_code(
     # Without steps everything else is as it was.
     without = gather_evidence(half_lines, hypotheses_px, (0.1,), half_lines)
     assert torch.equal(without.half_lines, measured.half_lines[:, :, : len(names) - 2])
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_evidence_by_contrast_is_that_of_the_tensor_code(
+    half_lines_of, reference_of, shape: tuple[int, int, int, int]
+) -> None:
+    height, width, views, batch = shape
+    half_lines = half_lines_of(height, width, views, batch)
+    normalised = normalise_contrast(half_lines)
+    hypotheses_px = draw_disparities(3, height, width, batch)
+    for relative_px in ((), (-0.25, 0.1)):
+        double = (reference_of(half_lines), hypotheses_px.double(), relative_px, reference_of(normalised))
+        expected = gather_evidence(*double)
+        measured = gather_evidence(half_lines, hypotheses_px, relative_px, normalised)
+        torch.testing.assert_close(measured.half_lines.double(), expected.half_lines, rtol=0, atol=1e-5)
+        torch.testing.assert_close(measured.context.double(), expected.context, rtol=0, atol=1e-5)
 
 
 def test_a_window_gives_what_the_whole_image_gives_there(half_lines_of) -> None:

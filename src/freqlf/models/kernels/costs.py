@@ -18,22 +18,32 @@ _f32 = np.float32
 _THIRD = _f32(1 / 3)  # differences are summed over three colours
 # So many logarithms of differences are one of their product, scaled so that it neither vanishes nor overflows.
 _FACTORS, _FACTOR = 8, 16
-# What is summed over the views of a half-line: differences, their logarithms, those of inner and of outer views.
-_PARTS = 4
-_ALL, _LOGARITHMS, _NEAR, _FAR = range(_PARTS)
+# What is summed over the views of a half-line: differences, their logarithms, those of inner and of outer views, and
+# those of views by their contrast.
+_PARTS = 5
+_ALL, _LOGARITHMS, _NEAR, _FAR, _CONTRAST = range(_PARTS)
 _SHIFT = _f32(1.9 - 0.5 * math.log(_FACTOR))  # of the mean of logarithms, to the scale of evidence
 
 
-def compare_hypotheses(packed: PackedViews, hypotheses_px: Tensor, compared: int, measurements: Tensor) -> None:
+def compare_hypotheses(
+    packed: PackedViews,
+    hypotheses_px: Tensor,
+    compared: int,
+    measurements: Tensor,
+    normalised: PackedViews | None = None,
+) -> None:
     """Evidence of hypotheses (B, N, H, W) into the first channels of the measurements (B, J, channels, H, W).
 
     Those of `freqlf.models.evidence`: five of the first hypothesis, two of the others up to `compared`, and one of
-    all further ones; with none compared, the costs as they are.
+    all further ones; with none compared, the costs as they are. normalised: the same views by their contrast, for one
+    more of those that are compared, after all others: where a pixel is seen in a view is found once for both.
     """
     B, _, H, W = hypotheses_px.shape
     hypotheses, results = hypotheses_px.flatten(2).contiguous().numpy(), measurements.view(*measurements.shape[:3], -1)
     runs = -(-H * W // RUN)
-    run_in_threads(_compare_runs, B * runs, *packed, W, hypotheses, compared, results.numpy())
+    by_contrast = packed if normalised is None else normalised
+    others = (by_contrast.views, by_contrast.batch_stride, by_contrast.centre, normalised is not None)
+    run_in_threads(_compare_runs, B * runs, *packed, *others, W, hypotheses, compared, results.numpy())
 
 
 def measure_costs(packed: PackedViews, disparity_px: Tensor) -> Tensor:
@@ -42,6 +52,36 @@ def measure_costs(packed: PackedViews, disparity_px: Tensor) -> Tensor:
     costs = torch.empty(B, len(packed.starts) - 1, 1, H, W)
     compare_hypotheses(packed, disparity_px, 0, costs)
     return costs.squeeze(2)
+
+
+def choose_sides(measurements: Tensor, hypotheses: int, relative: int) -> Tensor:
+    """Costs (B, 2N, H, W) of hypotheses from measurements (B, J, channels, H, W), of views and of normalised ones.
+
+    The mean over lines of the better one of their two half-lines.
+    """
+    B, J, channels, H, W = measurements.shape
+    costs = torch.empty(B, 2 * hypotheses, H, W)
+    kinds, total = (_ALL, _CONTRAST), hypotheses + relative
+    chosen = [_find_channel(part, n, total, hypotheses, True) for part in kinds for n in range(hypotheses)]
+    maps = measurements.view(B, J, channels, H * W).numpy()
+    run_in_threads(
+        _choose_sides, B * len(chosen), maps, np.array(chosen, np.int64), costs.view(B, len(chosen), H * W).numpy()
+    )
+    return costs
+
+
+@njit(**LOOP)
+def _choose_sides(measurements: Array, chosen: Array, costs: Array, first: int, last: int) -> None:
+    _, J, _, P = measurements.shape
+    share = _f32(2 / J)
+    for number in range(first, last):
+        b, n = number // len(chosen), number % len(chosen)
+        target = costs[b, n]
+        target[:] = _f32(0)
+        for j in range(0, J, 2):
+            one, other = measurements[b, j, chosen[n]], measurements[b, j + 1, chosen[n]]
+            for x in range(P):
+                target[x] += share * (one[x] if one[x] < other[x] else other[x])
 
 
 @njit(**LOOP)
@@ -54,6 +94,10 @@ def _compare_runs(
     starts: Array,
     centre: Array,
     origin: Array,
+    other_views: Array,
+    other_stride: int,
+    other_centre: Array,
+    has_others: bool,
     columns_of_centre: int,
     hypotheses_px: Array,
     compared: int,
@@ -65,37 +109,45 @@ def _compare_runs(
     J, runs = len(starts) - 1, (P + RUN - 1) // RUN
     rows, columns, disparity_px = np.empty(RUN, np.float32), np.empty(RUN, np.float32), np.zeros(RUN, np.float32)
     pixels, down, right = np.empty(RUN, np.int32), np.empty(RUN, np.float32), np.empty(RUN, np.float32)
-    room, differences, product = np.empty(RUN, np.float32), np.empty(RUN, np.float32), np.empty(RUN, np.float32)
+    room, product = np.empty(RUN, np.float32), np.empty(RUN, np.float32)
+    differences, other_differences = np.empty(RUN, np.float32), np.empty(RUN, np.float32)
     sums, counts, mean = np.empty((_PARTS, RUN), np.float32), np.empty((J, RUN), np.float32), np.empty(RUN, np.float32)
     # Over all half-lines, for those of which no view shows the pixel.
     overall, counted = np.empty((_PARTS, RUN), np.float32), np.empty((_PARTS, RUN), np.float32)
+    view_size = height * width * 3
     for run in range(first_run, last_run):
         b, first_pixel = run // runs, run % runs * RUN
         last_pixel = min(first_pixel + RUN, P)
+        centre_first = 3 * (b * P + first_pixel)
         number_pixels(first_pixel, columns_of_centre, origin, rows, columns)
         for n in range(N):
             disparity_px[: last_pixel - first_pixel] = hypotheses_px[b, n, first_pixel:last_pixel]
             is_compared, is_estimate = n < compared, n == 0 and compared > 0
-            channel = n if compared == 0 else (0 if n == 0 else (3 + 2 * n if is_compared else 3 + compared + n))
-            parts = _PARTS if is_estimate else (2 if is_compared else 1)
-            overall[:parts] = _f32(0)
-            counted[:parts] = _f32(0)
+            is_contrasted = is_compared and has_others
+            overall[:] = _f32(0)
+            counted[:] = _f32(0)
             is_complete = True
             for j in range(J):
                 count = starts[j + 1] - starts[j]
                 half = (count + 1) // 2
                 by_rows, by_columns = offsets[starts[j]]
                 measure_room(disparity_px, rows, columns, by_rows, by_columns, height, width, room)
-                sums[:parts] = _f32(0)
+                sums[:] = _f32(0)
                 product[:] = _f32(1)
                 for view in range(starts[j], starts[j + 1]):
                     by_rows, by_columns = offsets[view]
                     steps = max(abs(by_rows), abs(by_columns))
                     locate(height, width, by_rows, by_columns, disparity_px, rows, columns, pixels, down, right)
                     compare(
-                        views, b * batch_stride + view * height * width * 3, height, width, by_rows, by_columns,
-                        pixels, down, right, centre, 3 * (b * P + first_pixel), differences,
+                        views, b * batch_stride + view * view_size, height, width, by_rows, by_columns, pixels, down,
+                        right, centre, centre_first, differences,
                     )  # fmt: skip
+                    if is_contrasted:
+                        compare(
+                            other_views, b * other_stride + view * view_size, height, width, by_rows, by_columns,
+                            pixels, down, right, other_centre, centre_first, other_differences,
+                        )  # fmt: skip
+                        _add(other_differences, room, steps, sums[_CONTRAST])
                     if is_compared:
                         _add_and_multiply(differences, room, steps, sums[_ALL], product)
                         if (view - starts[j]) % _FACTORS == _FACTORS - 1 or view == starts[j + 1] - 1:
@@ -107,29 +159,47 @@ def _compare_runs(
                     if is_estimate and steps > count - half:
                         _add(differences, room, steps, sums[_FAR])
                 is_complete &= _count_views(room, count, counts[j])
-                for part in range(parts):
-                    _average(sums[part], counts[j], *_limits(part, count), mean, overall[part], counted[part])
-                    _scale(mean, part, compared > 0)
-                    measurements[b, j, channel + part, first_pixel:last_pixel] = mean[: last_pixel - first_pixel]
+                for part in range(_PARTS):
+                    channel = _find_channel(part, n, N, compared, has_others)
+                    if channel >= 0:
+                        _average(sums[part], counts[j], *_limits(part, count), mean, overall[part], counted[part])
+                        _scale(mean, part, compared > 0)
+                        measurements[b, j, channel, first_pixel:last_pixel] = mean[: last_pixel - first_pixel]
                 if is_estimate:
                     for x in range(last_pixel - first_pixel):
                         measurements[b, j, 4, first_pixel + x] = counts[j, x] / _f32(count)
             if not is_complete:
-                for part in range(parts):
+                for part in range(_PARTS):
+                    channel = _find_channel(part, n, N, compared, has_others)
+                    if channel < 0:
+                        continue
                     for x in range(RUN):
                         mean[x] = overall[part, x] / max(counted[part, x], _f32(1))
                     _scale(mean, part, compared > 0)
                     for j in range(J):
                         skipped, _ = _limits(part, starts[j + 1] - starts[j])
-                        target = measurements[b, j, channel + part, first_pixel:last_pixel]
-                        _replace_unseen(counts[j], skipped, mean, target)
+                        _replace_unseen(counts[j], skipped, mean, measurements[b, j, channel, first_pixel:last_pixel])
+
+
+@njit(**LOOP)
+def _find_channel(part: int, n: int, hypotheses: int, compared: int, has_others: bool) -> int:
+    """Where a part of what is said of hypothesis n belongs; negative if it is not asked for."""
+    if part == _ALL:
+        return n if compared == 0 or n == 0 else (3 + 2 * n if n < compared else 3 + compared + n)
+    if n >= compared:
+        return -1
+    if part == _CONTRAST:
+        return 3 + compared + hypotheses + n if has_others else -1
+    if part == _LOGARITHMS:
+        return 1 if n == 0 else 4 + 2 * n
+    return part if n == 0 else -1
 
 
 @njit(**LOOP)
 def _limits(part: int, count: int) -> tuple[int, int]:
     """Of so many views of a half-line, from the centre outwards, how many a part leaves out, and takes then."""
     half = (count + 1) // 2
-    return count - half if part == _FAR else 0, half if part >= _NEAR else count
+    return count - half if part == _FAR else 0, half if part in (_NEAR, _FAR) else count
 
 
 @njit(**LOOP)
@@ -179,10 +249,13 @@ def _average(sums: Array, counts: Array, skipped: int, most: int, mean: Array, o
 
 @njit(**LOOP)
 def _scale(mean: Array, part: int, is_compressed: bool) -> None:
-    """To the scale of evidence, see `_compress` there."""
+    """To the scale of evidence, see `_compress` and `_compress_contrast` there."""
     if part == _LOGARITHMS:
         for x in range(RUN):
             mean[x] = _f32(0.5) * mean[x] + _SHIFT
+    elif part == _CONTRAST:
+        for x in range(RUN):
+            mean[x] = _f32(0.5) * log(mean[x] + _f32(0.03)) + _f32(0.8)
     elif is_compressed:
         for x in range(RUN):
             mean[x] = _f32(0.5) * log(mean[x] + _f32(0.003)) + _f32(1.9)

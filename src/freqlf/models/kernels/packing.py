@@ -12,7 +12,7 @@ from freqlf.models.kernels.running import LOOP, run_in_threads
 
 Array = np.ndarray
 
-_SLACK = 1024  # numbers after the last pixel: loops read whole runs of pixels, see `warping`
+_SLACK = 2048  # numbers after the last pixel: loops read whole runs of pixels, see `warping`
 
 
 class PackedViews(NamedTuple):

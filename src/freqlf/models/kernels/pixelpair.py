@@ -73,6 +73,33 @@ def fill_pair(typing_context: Any, values: Any, x: Any) -> Any:
 
 
 @intrinsic
+def load_eight(typing_context: Any, values: Any, first: Any) -> Any:
+    """Eight numbers of `values` as they lie in memory, one for each of eight pixels; for `spread_0` to `spread_3`."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = _data(context, builder, signature, arguments, 0)
+        return builder.load(_at(builder, data, arguments[1], _PAIR), align=4)
+
+    return PixelPair(values, types.intp), generate
+
+
+def _make_spread(lane: int) -> Any:
+    @intrinsic
+    def spread(typing_context: Any, eight: Any) -> Any:
+        """All colours of a pair equal to this number of each half of eight: `fill_pair` without a load."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.shuffle_vector(arguments[0], arguments[0], _mask(*4 * [lane], *4 * [lane + _APART]))
+
+        return PixelPair(PixelPair), generate
+
+    return spread
+
+
+spread_0, spread_1, spread_2, spread_3 = map(_make_spread, range(_APART))
+
+
+@intrinsic
 def splat(typing_context: Any, value: Any) -> Any:
     """All colours of both pixels equal to a float32."""
 

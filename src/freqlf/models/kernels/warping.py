@@ -9,12 +9,22 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from freqlf.models.kernels.pixelpair import fill_pair, gather_pair, load_pair, magnitudes, store_sums
+from freqlf.models.kernels.pixelpair import (
+    gather_pair,
+    load_eight,
+    load_pair,
+    magnitudes,
+    spread_0,
+    spread_1,
+    spread_2,
+    spread_3,
+    store_sums,
+)
 from freqlf.models.kernels.running import LOOP
 
 Array = np.ndarray
 
-RUN = 256  # pixels; a multiple of the eight that are compared at a time
+RUN = 512  # pixels; a multiple of the eight that are compared at a time
 
 _f32, _i32 = np.float32, np.int32
 _BORDER_PX = _f32(0.5)  # as in `HalfLines`
@@ -72,10 +82,21 @@ def locate(
     """Where pixels are seen in a view of (height, width), some steps from the centre by rows and columns.
 
     starts: the number of the view at which the pixel above and to the left of there starts.
-    down, right: how much to take of the pixels next to it, in [0, 1]; what lies outside is moved to the border.
+    down, right: how much to take of the pixels next to it, in [0, 1]; what lies outside is moved to the border. Along
+        an axis on which nothing moves there is nothing to take, and nothing is written.
     """
-    _place(rows, disparity_px, by_rows, height, 3 * width, False, starts, down)
-    _place(columns, disparity_px, by_columns, width, 3, True, starts, right)
+    if by_rows == 0:
+        for x in range(disparity_px.shape[0]):
+            row = _i32(rows[x])
+            starts[x] = _i32(3 * width) * (row if row < _i32(height - 1) else _i32(height - 1))
+    else:
+        _place(rows, disparity_px, by_rows, height, 3 * width, False, starts, down)
+    if by_columns == 0:
+        for x in range(disparity_px.shape[0]):
+            column = _i32(columns[x])
+            starts[x] += _i32(3) * (column if column < _i32(width - 1) else _i32(width - 1))
+    else:
+        _place(columns, disparity_px, by_columns, width, 3, True, starts, right)
 
 
 @njit(**LOOP)
@@ -83,8 +104,7 @@ def _place(
     pixels: Array, disparity_px: Array, steps: int, size: int, stride: int, is_added: bool, starts: Array, parts: Array
 ) -> None:
     """Along one axis of a view, `size` pixels long and with so many numbers from one to the next."""
-    # Pixels that do not move are read as they are; others have a neighbour to be mixed with, even the last one.
-    largest, last_whole = _f32(size - 1), _i32(size - 1 if steps == 0 else max(size - 2, 0))
+    largest, last_whole = _f32(size - 1), _i32(max(size - 2, 0))  # even the last pixel has one to be mixed with
     for x in range(disparity_px.shape[0]):
         place = pixels[x] - _f32(steps) * disparity_px[x]
         place = place if place > _f32(0) else _f32(0)  # and so NaN does no harm
@@ -121,12 +141,14 @@ def compare(
     elif by_columns == 0:
         _compare_between_two(views, first, to_below, starts, down, centre, centre_first, differences)
     else:
+        size = (first, to_right, to_below)
         for x in range(0, differences.shape[0], 8):
-            a = _compare_four(views, first, to_right, to_below, starts, down, right, centre, centre_first, x)
-            b = _compare_four(views, first, to_right, to_below, starts, down, right, centre, centre_first, x + 1)
-            c = _compare_four(views, first, to_right, to_below, starts, down, right, centre, centre_first, x + 2)
-            d = _compare_four(views, first, to_right, to_below, starts, down, right, centre, centre_first, x + 3)
-            store_sums(differences, x, a, b, c, d)
+            d, r = load_eight(down, x), load_eight(right, x)
+            one = _compare_four(views, size, starts, x, spread_0(d), spread_0(r), centre, centre_first)
+            two = _compare_four(views, size, starts, x + 1, spread_1(d), spread_1(r), centre, centre_first)
+            three = _compare_four(views, size, starts, x + 2, spread_2(d), spread_2(r), centre, centre_first)
+            four = _compare_four(views, size, starts, x + 3, spread_3(d), spread_3(r), centre, centre_first)
+            store_sums(differences, x, one, two, three, four)
 
 
 @njit(**LOOP)
@@ -134,11 +156,12 @@ def _compare_between_two(
     views: Array, first: int, far: int, starts: Array, part: Array, centre: Array, centre_first: int, differences: Array
 ) -> None:
     for x in range(0, differences.shape[0], 8):
-        a = _compare_two(views, first, far, starts, part, centre, centre_first, x)
-        b = _compare_two(views, first, far, starts, part, centre, centre_first, x + 1)
-        c = _compare_two(views, first, far, starts, part, centre, centre_first, x + 2)
-        d = _compare_two(views, first, far, starts, part, centre, centre_first, x + 3)
-        store_sums(differences, x, a, b, c, d)
+        p = load_eight(part, x)
+        one = _compare_two(views, first, far, starts, x, spread_0(p), centre, centre_first)
+        two = _compare_two(views, first, far, starts, x + 1, spread_1(p), centre, centre_first)
+        three = _compare_two(views, first, far, starts, x + 2, spread_2(p), centre, centre_first)
+        four = _compare_two(views, first, far, starts, x + 3, spread_3(p), centre, centre_first)
+        store_sums(differences, x, one, two, three, four)
 
 
 @njit(**LOOP, inline="always")
@@ -150,29 +173,27 @@ def sample(views: Array, first: int, far: int, starts: Array, x: int, part: Any)
 
 @njit(**LOOP, inline="always")
 def _compare_two(
-    views: Array, first: int, far: int, starts: Array, part: Array, centre: Array, centre_first: int, x: int
+    views: Array, first: int, far: int, starts: Array, x: int, part: Any, centre: Array, centre_first: int
 ) -> Any:
     """Each pixel interpolated between two."""
-    colours = sample(views, first, far, starts, x, fill_pair(part, x))
+    colours = sample(views, first, far, starts, x, part)
     return magnitudes(colours - load_pair(centre, centre_first + 3 * x))
 
 
 @njit(**LOOP, inline="always")
 def _compare_four(
     views: Array,
-    first: int,
-    to_right: int,
-    to_below: int,
+    size: tuple[int, int, int],
     starts: Array,
-    down: Array,
-    right: Array,
+    x: int,
+    down: Any,
+    right: Any,
     centre: Array,
     centre_first: int,
-    x: int,
 ) -> Any:
-    """Each pixel interpolated between four."""
-    part = fill_pair(right, x)
-    above = sample(views, first, to_right, starts, x, part)
-    below = sample(views, first + to_below, to_right, starts, x, part)
-    colours = above + (below - above) * fill_pair(down, x)
+    """Each pixel interpolated between four; size: where the view begins, and how far it is to the right and below."""
+    first, to_right, to_below = size
+    above = sample(views, first, to_right, starts, x, right)
+    below = sample(views, first + to_below, to_right, starts, x, right)
+    colours = above + (below - above) * down
     return magnitudes(colours - load_pair(centre, centre_first + 3 * x))
