@@ -8,7 +8,6 @@ from freqlf.models.decoder import MixtureDecoder, RegressionDecoder
 PARTS = ("logits", "means", "deviations")
 DECODERS = {
     "mixture": lambda: MixtureDecoder(6, 10, 5),
-    "without coordinates": lambda: MixtureDecoder(6, 10, 5, coordinates=False),
     "regression": lambda: RegressionDecoder(6, 10),
 }
 
@@ -67,10 +66,9 @@ def test_perceptron_is_that_of_the_concatenation():
     torch.testing.assert_close(mlp(z, q), expected)
 
 
-def test_coordinates_matter_only_if_injected():
+def test_coordinates_matter():
     z = torch.randn(1, 6, 1, 1).expand(1, 6, 4, 4)
     assert DECODERS["mixture"]()(z).mean().std() > 1e-4
-    assert DECODERS["without coordinates"]()(z).mean().std() < 1e-6
 
 
 def test_sampling_is_bilinear():
@@ -107,11 +105,10 @@ def test_regression_is_a_mixture_of_one():
     assert (mixture.variance() == 1).all()
 
 
-@pytest.mark.parametrize(("coordinates", "inputs"), [(True, 8), (False, 6)])
-def test_parameters(coordinates, inputs):
+def test_parameters():
     h, K = 10, 5
-    expected = (inputs * h + h) + (h * h + h) + (h * 3 * K + 3 * K)
-    assert sum(p.numel() for p in MixtureDecoder(6, h, K, coordinates=coordinates).parameters()) == expected
+    expected = ((6 + 2) * h + h) + (h * h + h) + (h * 3 * K + 3 * K)
+    assert sum(p.numel() for p in MixtureDecoder(6, h, K).parameters()) == expected
 
 
 def test_wrong_input_is_refused():

@@ -19,31 +19,28 @@ class CoordinateMlp(nn.Module):
     (B, C, H, W) -> (B, outputs, H, W), as 1x1 convolutions. The first layer's matrix is kept in two parts, for the
     features and for q: their products are added, so nothing is concatenated.
 
-    Parameters: (C + 2)*h + h + h*h + h + h*outputs + outputs, without coordinates 2*h fewer.
+    Parameters: (C + 2)*h + h + h*h + h + h*outputs + outputs.
     """
 
-    def __init__(self, channels: int, hidden: int, outputs: int, *, coordinates: bool = True) -> None:
+    def __init__(self, channels: int, hidden: int, outputs: int) -> None:
         super().__init__()
         self.features = nn.Conv2d(channels, hidden, 1)
-        self.coordinates = nn.Conv2d(2, hidden, 1, bias=False) if coordinates else None
+        self.coordinates = nn.Conv2d(2, hidden, 1, bias=False)
         self.hidden = nn.Conv2d(hidden, hidden, 1)
         self.output = nn.Conv2d(hidden, outputs, 1)
         # The field arrives with a scale near one, whatever made it.
         scale_weights(self.features, after_gelu=False)
-        if self.coordinates is not None:
-            scale_weights(self.coordinates, after_gelu=False)
+        scale_weights(self.coordinates, after_gelu=False)
         scale_weights(self.hidden)
         scale_weights(self.output, gain=0.1)
 
     def forward(self, z: Tensor, q: Tensor) -> Tensor:
         """Outputs for features z (B, C, H, W) at coordinates q (B or 1, 2, H, W)."""
         height, width = z.shape[-2:]
-        first, second, last = (layer.weight.flatten(1) for layer in (self.features, self.hidden, self.output))
-        weights, parts = [first], [z]
-        if self.coordinates is not None:
-            weights.append(self.coordinates.weight.flatten(1))
-            parts.append(q.expand(len(z), -1, -1, -1))
-        hidden = gelu(multiply_pixels(weights, parts), self.features.bias)  # B, H*W, hidden
+        layers = (self.features, self.coordinates, self.hidden, self.output)
+        *first, second, last = (layer.weight.flatten(1) for layer in layers)
+        hidden = multiply_pixels(first, [z, q.expand(len(z), -1, -1, -1)])  # B, H*W, hidden
+        hidden = gelu(hidden, self.features.bias)
         hidden = gelu(hidden @ second.T, self.hidden.bias)
         # Outputs one map after the other in memory, as what is computed of them takes them.
         assert self.output.bias is not None
@@ -54,10 +51,10 @@ class CoordinateMlp(nn.Module):
 class Decoder(nn.Module):
     """Reads the latent field at pixels, on a finer grid or at queries; subclasses interpret the outputs."""
 
-    def __init__(self, channels: int, hidden: int, outputs: int, components: int, *, coordinates: bool) -> None:
+    def __init__(self, channels: int, hidden: int, outputs: int, components: int) -> None:
         super().__init__()
         self.components = components
-        self.mlp = CoordinateMlp(channels, hidden, outputs, coordinates=coordinates)
+        self.mlp = CoordinateMlp(channels, hidden, outputs)
 
     def forward(
         self,
@@ -123,13 +120,12 @@ class MixtureDecoder(Decoder):
         hidden: int = 128,
         components: int = 5,
         *,
-        coordinates: bool = True,
         deviation_floor_px: float = 0.01,
         initial_spread_px: float = 1.5,
         initial_deviation_px: float = 1.0,
         offset_px: float = 1.0,
     ) -> None:
-        super().__init__(channels, hidden, 3 * components, components, coordinates=coordinates)
+        super().__init__(channels, hidden, 3 * components, components)
         if not 0 < deviation_floor_px < initial_deviation_px:
             raise FreqLFError(
                 f"deviations start at {initial_deviation_px} px, which must exceed their floor, "
@@ -157,8 +153,8 @@ class RegressionDecoder(Decoder):
     Its mean is the regression; its negative log-likelihood is half the squared error plus a constant.
     """
 
-    def __init__(self, channels: int = 128, hidden: int = 128, *, coordinates: bool = True) -> None:
-        super().__init__(channels, hidden, 1, 1, coordinates=coordinates)
+    def __init__(self, channels: int = 128, hidden: int = 128) -> None:
+        super().__init__(channels, hidden, 1, 1)
 
     def interpret(self, outputs: Tensor) -> Mixture:
         """The output is the mean."""
