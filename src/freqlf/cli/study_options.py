@@ -79,8 +79,8 @@ def conduct(
 
     from freqlf.evaluation.tables import to_rich
     from freqlf.models.build import build_model
-    from freqlf.studies.files import write_files
     from freqlf.studies.runs import Scenes, StoppedError, Study, plan_study, run_study
+    from freqlf.studies.summary import write_files
     from freqlf.training.distributed import join_processes
 
     study = Study(

@@ -20,7 +20,7 @@ from freqlf.evaluation.tables import Table, format_number
 from freqlf.inference.estimate import Estimator
 from freqlf.io.views import View
 from freqlf.lightfield import LINES, LightField
-from freqlf.studies.headings import METRICS
+from freqlf.studies.summary import METRICS
 
 ChangeView = Callable[[View, np.random.Generator], NDArray[np.floating]]
 
