@@ -2,8 +2,7 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.models.coordinates import make_grid, sample_at
-from freqlf.models.decoder import MixtureDecoder, RegressionDecoder
+from freqlf.models.decoder import MixtureDecoder, RegressionDecoder, make_grid, sample_at
 
 PARTS = ("logits", "means", "deviations")
 DECODERS = {
@@ -39,19 +38,6 @@ def test_grid_equals_sampling_at_pixels(kind, size):
     sampled = decoder(z, make_queries(*size, z).expand(2, -1, -1), anchors=anchors)
     for part in PARTS:
         torch.testing.assert_close(getattr(grid, part).flatten(2), getattr(sampled, part), rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", DECODERS)
-def test_finer_grid_equals_sampling(kind):
-    torch.manual_seed(0)
-    decoder, z, anchors = DECODERS[kind](), torch.randn(2, 6, 5, 7), torch.randn(2, 1, 5, 7)
-    finer = decoder(z, size=(15, 22), anchors=anchors)
-    sampled = decoder(z, make_queries(15, 22, z).expand(2, -1, -1), anchors=anchors)
-    assert finer.means.shape[2:] == (15, 22)
-    for part in PARTS:
-        torch.testing.assert_close(getattr(finer, part).flatten(2), getattr(sampled, part), rtol=1e-4, atol=1e-4)
-    corners = decoder(z, anchors=anchors).mean()[:, ::4, ::6]
-    torch.testing.assert_close(finer.mean()[:, ::14, ::21], corners, rtol=1e-4, atol=1e-4)
 
 
 def test_perceptron_is_that_of_the_concatenation():
@@ -113,8 +99,6 @@ def test_parameters():
 
 def test_wrong_input_is_refused():
     decoder, z = DECODERS["mixture"](), torch.randn(1, 6, 4, 5)
-    with pytest.raises(FreqLFError, match="not both"):
-        decoder(z, torch.zeros(1, 3, 2), size=(8, 8))
     with pytest.raises(FreqLFError, match="7 anchors for 5"):
         decoder(z, anchors=torch.zeros(1, 7, 4, 5))
     with pytest.raises(FreqLFError, match="floor"):

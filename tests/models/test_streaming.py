@@ -18,7 +18,7 @@ from freqlf.models.convolution import short_convolutions
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.models.streaming import update_layer
 from freqlf.models.tiles import Tiling
 

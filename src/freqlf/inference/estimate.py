@@ -20,8 +20,7 @@ import torch
 from freqlf.errors import FreqLFError, FreqLFWarning
 from freqlf.inference.compute import ComputeOptions, Device, Precision, choose_device
 from freqlf.inference.denormals import flush_denormals
-from freqlf.inference.evidence import measure_no_evidence, pick_near_views
-from freqlf.inference.intervals import widen_intervals
+from freqlf.inference.evidence import measure_no_evidence, pick_near_views, widen_intervals
 from freqlf.inference.maps import MapReader
 from freqlf.inference.memory import default_limit_bytes, held_memory_mb
 from freqlf.inference.opening import OpenedLightField, Source, open_unchecked, put_in_order
@@ -36,7 +35,7 @@ from freqlf.models.base import DisparityModel
 from freqlf.models.compilation import compile_stages
 from freqlf.models.convolution import short_convolutions
 from freqlf.models.footprint import Footprint
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.models.tiles import Progress, Tiling
 from freqlf.outputs.estimate import Estimate
 from freqlf.outputs.pointcloud import find_span_px

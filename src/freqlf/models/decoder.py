@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from freqlf.errors import FreqLFError
-from freqlf.models.coordinates import make_grid, resize_to, sample_at
 from freqlf.models.mixture import Mixture
 from freqlf.models.pointwise import multiply_pixels
 from freqlf.models.scale import gelu, scale_weights
@@ -49,7 +48,7 @@ class CoordinateMlp(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Reads the latent field at pixels, on a finer grid or at queries; subclasses interpret the outputs."""
+    """Reads the latent field at pixels or at queries; subclasses interpret the outputs."""
 
     def __init__(self, channels: int, hidden: int, outputs: int, components: int) -> None:
         super().__init__()
@@ -61,25 +60,20 @@ class Decoder(nn.Module):
         z: Tensor,
         queries: Tensor | None = None,
         *,
-        size: tuple[int, int] | None = None,
         anchors: Tensor | None = None,
     ) -> Mixture:
         """A mixture (B, K, ...) from the latent field z (B, C, H, W).
 
         queries: (B, N, 2), normalised (x, y): the field is sampled there and the mixture is (B, K, N).
-        size: (height, width) of another grid over the same image, finer or coarser: (B, K, height, width).
-        Neither: the field's own grid, where sampling changes nothing and is left out.
+            None is the field's own grid, where sampling changes nothing and is left out: (B, K, H, W).
         anchors: (B, a, H, W), disparities in px to which the means are offsets. Component k belongs to anchor
             k modulo a, so any number of anchors up to K serves.
         """
-        if queries is not None and size is not None:
-            raise FreqLFError("a decoder takes queries or the size of a grid, not both")
         if anchors is not None and anchors.shape[1] > self.components:
             raise FreqLFError(f"{anchors.shape[1]} anchors for {self.components} components: use at most as many")
         if queries is None:
-            height, width = z.shape[-2:] if size is None else size
-            anchors = None if anchors is None else resize_to(anchors, height, width)
-            return self.decode(resize_to(z, height, width), make_grid(height, width, z).unsqueeze(0), anchors)
+            height, width = z.shape[-2:]
+            return self.decode(z, make_grid(height, width, z).unsqueeze(0), anchors)
         z = sample_at(z, queries).unsqueeze(3)  # B, C, N, 1: the queries as a column of pixels
         anchors = None if anchors is None else sample_at(anchors, queries).unsqueeze(3)
         mixture = self.decode(z, queries.transpose(1, 2).unsqueeze(3), anchors)
@@ -159,3 +153,16 @@ class RegressionDecoder(Decoder):
     def interpret(self, outputs: Tensor) -> Mixture:
         """The output is the mean."""
         return Mixture(torch.zeros_like(outputs), outputs, torch.ones_like(outputs))
+
+
+def make_grid(height: int, width: int, like: Tensor) -> Tensor:
+    """Normalised coordinates q = (x, y) of an image's pixels, (2, H, W): the corner pixels' centres are at -1 and 1."""
+    x = torch.linspace(-1, 1, width, dtype=like.dtype, device=like.device)
+    y = torch.linspace(-1, 1, height, dtype=like.dtype, device=like.device)
+    return torch.stack(torch.meshgrid(x, y, indexing="xy"))
+
+
+def sample_at(field: Tensor, queries: Tensor) -> Tensor:
+    """Bilinear samples (B, C, N) of a field (B, C, H, W) at queries (B, N, 2); outside, the nearest border value."""
+    sampled = F.grid_sample(field, queries.unsqueeze(2), padding_mode="border", align_corners=True)
+    return sampled.squeeze(3)

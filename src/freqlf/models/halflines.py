@@ -129,7 +129,7 @@ class HalfLines:
         B, V, C, H, W = self.views.shape
         size = (max(H // scale, 1), max(W // scale, 1))
         if can_fuse(self.views):
-            from freqlf.models.kernels.shrinking import shrink_views
+            from freqlf.models.kernels.packing import shrink_views
 
             views = shrink_views(self.views, *size)
         else:

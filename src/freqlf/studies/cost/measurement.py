@@ -25,7 +25,7 @@ from freqlf.lightfield import LightField
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_multiply_adds
 from freqlf.models.config import find_preset
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
 from freqlf.provenance import describe_run
