@@ -15,8 +15,7 @@ from freqlf.data.hci import Scene, choose_scenes
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.comparison import make_tables
 from freqlf.evaluation.evaluate import MethodEvaluation, describe_method, evaluate_method, list_scores, load_truth
-from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_protocol
-from freqlf.evaluation.official import describe_official_protocol
+from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_official_protocol, describe_protocol
 from freqlf.evaluation.results import Results, ScoredMap, predict_scenes
 from freqlf.evaluation.spectrum import DEFAULT_LOW_END
 from freqlf.evaluation.tables import Table, to_markdown, to_rich
