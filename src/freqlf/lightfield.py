@@ -6,7 +6,7 @@ in front of the focus plane; `project_pixel` is its definition.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,12 @@ GRID_RULE = "at least 3 x 3 views, or a single row or column of 3"
 def is_grid(rows: int, columns: int) -> bool:
     """Whether so many rows and columns of views can be a light field."""
     return max(rows, columns) >= 3 and min(rows, columns) != 2 and min(rows, columns) >= 1
+
+
+def list_views(rows: int, columns: int, lines: Iterable[str] = LINES) -> list[tuple[int, int]]:
+    """The (u, v) of the views of a grid on some lines through its centre; models look at no others."""
+    grid = LightField(rows, columns, {})
+    return sorted({view for line in lines for view in grid.line(line)})
 
 
 def project_pixel(y: Number, x: Number, disparity_px: Number, view_step: tuple[int, int]) -> tuple[Number, Number]:

@@ -15,7 +15,7 @@ from freqlf.evaluation.metrics import score_map
 from freqlf.io.files import replacing_directory, write_json, write_text
 from freqlf.io.schema import Seed
 from freqlf.io.views import View
-from freqlf.lightfield import LINES, LightField
+from freqlf.lightfield import list_views
 from freqlf.outputs.viewer.estimates import PAGE
 from freqlf.provenance import describe_run
 
@@ -64,8 +64,7 @@ def generate_scene(directory: Path, seed: int, size_px: int, views: int, progres
     from freqlf.data.synthetic import SceneOptions, render_scene  # imports torch
 
     options = SceneOptions(height_px=size_px, width_px=size_px, rows=views, columns=views, layout="room")
-    grid = LightField(views, views, {})
-    needed = {view for direction in LINES for view in grid.line(direction)}  # the models look at no other
+    needed = list_views(views, views)
     task = progress.add_task("rendering", total=len(needed))
     made = render_scene(seed, options, needed, on_view=lambda: progress.advance(task))
     write_scene(directory, made.views, made.disparity_px, made.parameters, made.valid_mask)

@@ -146,7 +146,7 @@ def _estimate_one(
 ) -> None:
     """Estimate a light field, write the result, and say what was done."""
     if bar.is_shown:
-        bar.plan(estimator.time_stages())
+        bar.plan(estimator.foresee_stages())
     estimate = estimator(path, progress=bar.show, **options)  # type: ignore[arg-type]
     for warning in estimate.warnings:
         print(f"freqlf: warning: {to_plain(f'{path}: {warning}')}", file=sys.stderr)

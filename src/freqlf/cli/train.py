@@ -13,7 +13,7 @@ from freqlf.cli.terminal import make_progress
 from freqlf.data.hci import Scene, choose_scenes, find_scenes, write_scene
 from freqlf.data.splits import SPLITS
 from freqlf.errors import FreqLFError
-from freqlf.lightfield import LINES, LightField
+from freqlf.lightfield import list_views
 from freqlf.models.config import find_preset
 from freqlf.models.description import config_to_dict
 from freqlf.training.recipe import RECIPES, find_recipe, settings
@@ -191,8 +191,7 @@ def collect_generated(out: Path, count: int, folder: Path | None, like: Scene | 
         if like is not None:
             light_field = like.light_field()
             options = SceneOptions(light_field.height, light_field.width, light_field.rows, light_field.columns)
-        grid = LightField(options.rows, options.columns, {})
-        star = {view for line in LINES for view in grid.line(line)}  # models look at no other views
+        star = list_views(options.rows, options.columns)
         with make_progress() as progress:
             for seed in progress.track(missing, description="generating scenes"):
                 made = render_scene(seed, options, star)

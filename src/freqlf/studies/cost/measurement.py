@@ -21,7 +21,7 @@ from freqlf.errors import FreqLFError
 from freqlf.inference.compute import ComputeOptions, Device
 from freqlf.inference.estimate import Estimator
 from freqlf.inference.memory import held_memory_mb, peak_memory_mb
-from freqlf.lightfield import LightField
+from freqlf.lightfield import LightField, list_views
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_multiply_adds
 from freqlf.models.config import find_preset
@@ -65,7 +65,7 @@ class Cost:
         multiply_adds: of the network's convolutions and matrix products; 0 if there is no network.
         gemm_gflops: 10^9 operations per second of a large matrix product, measured in turns with the estimates.
         yardstick_s: of a network of EPINET's size on an image of this size, in turns as well, from a strip of it.
-        stages_s: of each stage of one more estimate; what is not in tiles counts to the stage that follows it.
+        stages_s: of each stage of one more estimate, all layers together; see `Estimator.time_stages`.
     """
 
     model: str
@@ -167,10 +167,13 @@ def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: D
         gemm_s.append(best_times({"gemm": lambda: (factor @ factor)[0, 0].item()}, 2)["gemm"])
         strip_s.append(best_times({"strip": lambda: yardstick(strip)[0, 0, 0, 0].item()}, 1)["strip"])
     gemm_gflops = 2e-9 * _GEMM_SIZE**3 / min(gemm_s) if gemm_s else None
-    multiply_adds, yardstick_s, stages_s = 0, None, {}
+    multiply_adds, yardstick_s = 0, None
+    stages_s: dict[str, float] = {}
     if repeats:
         yardstick_s = min(strip_s) * size_px / strip.shape[-2]
-        stages_s = time_stages(estimator, light_field, tile_px)
+        for stage, spent_s in estimator.time_stages(light_field, tile_px).items():
+            name = re.sub(r"layer [^,]+", "layers", stage)
+            stages_s[name] = stages_s.get(name, 0.0) + spent_s
         stacks = read_stacks(random_light_field(lines, _COUNTED_PX), lines, estimator.device)
         multiply_adds = round(count_multiply_adds(network, stacks) * (size_px / _COUNTED_PX) ** 2)
     return Cost(
@@ -214,21 +217,6 @@ def _block(inputs: int, outputs: int) -> nn.Sequential:
     return nn.Sequential(first, nn.ReLU(inplace=True), second, nn.ReLU(inplace=True))
 
 
-def time_stages(estimator: Estimator, light_field: LightField, tile_px: int | None) -> dict[str, float]:
-    """Seconds of each stage of an estimate, in their order, by what it tells about its progress; layers are one."""
-    seconds: dict[str, float] = {}
-    last = time.perf_counter()
-
-    def count(stage: str, done: int, total: int) -> None:
-        nonlocal last
-        now, name = time.perf_counter(), re.sub(r"layer [^,]+", "layers", stage)
-        seconds[name] = seconds.get(name, 0.0) + now - last
-        last = now
-
-    estimator.run(light_field, tile_px, count)
-    return seconds
-
-
 @dataclass(frozen=True)
 class SpectralTiming:
     """The Fourier branch by truncated transforms against the same by FFTs, in seconds."""
@@ -269,9 +257,8 @@ def best_times(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[
 def random_light_field(lines: Sequence[str], size_px: int) -> LightField:
     """9 x 9 views of noise, of which there are those on the lines."""
     generator = np.random.default_rng(0)
-    grid = LightField(VIEWS, VIEWS, {})
-    views = {view for line in lines for view in grid.line(line)}
-    pixels = {view: generator.integers(0, 256, (size_px, size_px, 3), np.uint8) for view in sorted(views)}
+    size = (size_px, size_px, 3)
+    pixels = {view: generator.integers(0, 256, size, np.uint8) for view in list_views(VIEWS, VIEWS, lines)}
     return LightField(VIEWS, VIEWS, pixels)
 
 
