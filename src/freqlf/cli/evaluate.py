@@ -80,7 +80,9 @@ def run(
     require_maps(others, scenes)  # before a model runs for minutes
     fitted = None if calibration is None else read_calibration(calibration)
     if model is not None and fitted is None:
-        fitted = find_calibration(model)
+        from freqlf.weights.load import load_calibrated  # imports torch
+
+        fitted = load_calibrated(model)[1]  # most files and the slope field have none
     with replacing_directory(out, overwrite=overwrite) as folder:
         facts: dict[str, Any] = {"data": str(data)}
         if from_ is None:
@@ -98,13 +100,6 @@ def run(
     for entry, meaning in CONTENTS.items():
         if figures or entry != "figures":
             print(f"{out / entry}: {meaning}")
-
-
-def find_calibration(model: str) -> Calibration | None:
-    """The calibration that a model's weights carry; most files and the slope field have none."""
-    from freqlf.weights.load import load_calibrated  # imports torch
-
-    return load_calibrated(model)[1]
 
 
 def run_model(
