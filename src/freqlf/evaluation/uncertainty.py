@@ -54,9 +54,9 @@ def standardize(error_px: NDArray[np.floating], variance_px2: NDArray[np.floatin
     return divide_errors(np.abs(error), np.sqrt(variance))
 
 
-def coverage_curve(standard_errors: Values, levels: tuple[float, ...] = LEVELS) -> Values:
-    """For each level, the share of pixels whose true disparity lies in the Gaussian interval of that level."""
-    factors = [interval_factor(level) for level in levels]
+def coverage_curve(standard_errors: Values) -> Values:
+    """For each of `LEVELS`, the share of pixels whose true disparity lies in the Gaussian interval of that level."""
+    factors = [interval_factor(level) for level in LEVELS]
     return np.searchsorted(np.sort(standard_errors), factors, side="right") / len(standard_errors)
 
 
