@@ -31,13 +31,12 @@ from freqlf.outputs.poses import write_poses
 from freqlf.outputs.previews import preview_deviation, preview_disparity
 from freqlf.outputs.refocus import present_views, refocus, render_all_in_focus
 from freqlf.outputs.smallviews import shrink_views, write_small_views
-from freqlf.outputs.viewer.estimates import COMPARISON, PAGE, VIEWS
+from freqlf.outputs.viewer.estimates import COMPARISON, PAGE, RECORD, VIEWS
 from freqlf.provenance import describe_run
 from freqlf.weights.calibration import Calibration
 
 Writer = Callable[[Path], None]
 
-RECORD = "estimate.json"
 POSES = "poses"
 _PERCENT = round(100 * INTERVAL)
 
