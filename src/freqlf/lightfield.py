@@ -6,7 +6,7 @@ in front of the focus plane; `project_pixel` is its definition.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,12 @@ GRID_RULE = "at least 3 x 3 views, or a single row or column of 3"
 def is_grid(rows: int, columns: int) -> bool:
     """Whether so many rows and columns of views can be a light field."""
     return max(rows, columns) >= 3 and min(rows, columns) != 2 and min(rows, columns) >= 1
+
+
+def list_views(rows: int, columns: int, lines: Iterable[str] = LINES) -> list[tuple[int, int]]:
+    """The (u, v) of the views of a grid on some lines through its centre; models look at no others."""
+    grid = LightField(rows, columns, {})
+    return sorted({view for line in lines for view in grid.line(line)})
 
 
 def project_pixel(y: Number, x: Number, disparity_px: Number, view_step: tuple[int, int]) -> tuple[Number, Number]:
@@ -167,12 +173,6 @@ class LightField:
             raise FreqLFError(f"the views have no row {y}: choose 0 to {self.height - 1}")
         return np.stack([self.view(u, v)[y] for u, v in self.line("horizontal")])
 
-    def epi_vertical(self, x: int) -> View:
-        """Column `x` of every view of the central column: (rows, H, 3). A point moves by -disparity pixels a row."""
-        if not 0 <= x < self.width:
-            raise FreqLFError(f"the views have no column {x}: choose 0 to {self.width - 1}")
-        return np.stack([self.view(u, v)[:, x] for u, v in self.line("vertical")])
-
     # --- transformations -----------------------------------------------------------------------------------------
 
     def crop(self, y: int, x: int, height: int, width: int) -> "LightField":
@@ -205,14 +205,6 @@ class LightField:
         """Swap u with v and y with x: the horizontal stack becomes the vertical one. Disparities keep their sign."""
         grid, size = (self.columns, self.rows), (self.width, self.height)
         return self._derive(lambda view, step: view.transpose(1, 0, 2), lambda u, v: (v, u), grid, size)
-
-    def flipped_horizontally(self) -> "LightField":
-        """Mirror left and right, of the pixels and of the views, so that disparities keep their sign."""
-        return self._derive(lambda view, step: view[:, ::-1], lambda u, v: (u, self.columns - 1 - v))
-
-    def flipped_vertically(self) -> "LightField":
-        """Mirror top and bottom, of the pixels and of the views, so that disparities keep their sign."""
-        return self._derive(lambda view, step: view[::-1], lambda u, v: (self.rows - 1 - u, v))
 
     def with_gains(self, gains: "Mapping[tuple[int, int], View]") -> "LightField":
         """Views (u, v) that have gains (3,) multiplied by them, colour by colour, at most to white; others stay.

@@ -10,7 +10,7 @@ import writers
 from numpy.testing import assert_array_equal
 
 import freqlf
-from freqlf.cli.batch import choose_shard
+from freqlf.cli.estimate import choose_shard
 from freqlf.cli.main import main
 from freqlf.errors import FreqLFError
 from freqlf.io.pfm import read_pfm

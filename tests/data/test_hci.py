@@ -23,7 +23,8 @@ def test_a_written_scene_is_read_back(make_scene, render_plane):
     assert np.all(scene.disparity_px() == 0.5)
     assert scene.valid_mask().all()
     assert scene.valid_mask().shape == (32, 40)
-    assert np.allclose(scene.depth_m(), scene.parameters.depth_m(np.float32(0.5)))
+    stored_m = read_pfm(scene.directory / "gt_depth_lowres.pfm")
+    assert np.allclose(stored_m, scene.parameters.depth_m(np.float32(0.5)))
     assert sorted(path.suffix for path in scene.directory.iterdir()) == [".cfg", ".pfm", ".pfm"] + 25 * [".png"]
 
 
@@ -132,17 +133,9 @@ def test_without_parameters_the_grid_is_the_benchmarks(tmp_path):
     scene = Scene(tmp_path)
     assert scene.light_field().has_view(4, 4)
     assert scene.disparity_px() is None
-    assert scene.depth_m() is None
     assert scene.valid_mask().shape == (8, 8)
     with pytest.raises(FreqLFError, match=r"parameters\.cfg does not exist"):
         _ = scene.parameters
-
-
-def test_depth_is_computed_where_it_is_not_stored(make_scene):
-    directory = make_scene()
-    stored = Scene(directory).depth_m()
-    (directory / "gt_depth_lowres.pfm").unlink()
-    assert np.array_equal(Scene(directory).depth_m(), stored)
 
 
 def test_a_colour_map_is_not_a_ground_truth(make_scene):

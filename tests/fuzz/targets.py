@@ -19,11 +19,11 @@ from fuzz import mutators
 from fuzz.mutators import PLAIN, Mutator
 from PIL import Image
 
-from freqlf.cli.submit import check_archive
 from freqlf.data.splits import GROUPS
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.report import read_evaluation, write_page
 from freqlf.evaluation.results import Results
+from freqlf.evaluation.submission import check_submission
 from freqlf.inference.opening import open_unchecked
 from freqlf.io.camera import CameraOptions, place_camera
 from freqlf.io.parameters import Parameters, read_parameters
@@ -278,7 +278,7 @@ TARGETS: dict[str, Target] = {
         write_evaluation_folder, lambda path: write_page(read_evaluation(path.parent)).encode(), _JSON
     ),
     "estimate.json": Target(write_estimate_folder, show_estimate, _JSON),
-    "submission.zip": Target(write_archive, check_archive),
+    "submission.zip": Target(write_archive, check_submission),
     "runtime": Target(
         write_lines("runtimes/boxes.txt", "1.5\n"), lambda path: Results(path.parents[1]).runtime_s("boxes")
     ),

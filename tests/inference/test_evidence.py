@@ -9,8 +9,7 @@ import torch
 from plain import render_plain
 
 import freqlf
-from freqlf.inference.evidence import measure_no_evidence
-from freqlf.inference.intervals import find_range_px
+from freqlf.inference.evidence import find_range_px, measure_no_evidence
 from freqlf.io.pfm import read_pfm
 
 STEPS = [(0, -1), (0, 1), (-1, 0), (1, 0)]

@@ -6,7 +6,7 @@ from freqlf.inference.maps import MAPS, MapReader, find_half_width
 from freqlf.models.build import build_model
 from freqlf.models.config import PRESETS
 from freqlf.models.mixture import Mixture
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.outputs.estimate import INTERVAL
 from freqlf.weights.calibration import LEVELS, Calibration, interval_factor
 

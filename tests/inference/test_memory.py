@@ -12,7 +12,7 @@ from freqlf.inference.memory import (
     keep_freed_memory,
     peak_memory_mb,
 )
-from freqlf.studies.cost.process import run_in_fresh_process
+from freqlf.studies.cost.measurement import run_in_fresh_process
 
 
 def hold_and_drop(megabytes: int) -> tuple[float, float, float]:

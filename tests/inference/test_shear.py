@@ -7,7 +7,7 @@ from freqlf.lightfield import LightField
 @pytest.mark.parametrize("disparity_px", [-6.0, -0.5, 0.0, 4.5])
 def test_finds_the_disparity_of_a_sheared_scene(render_plane, disparity_px: float) -> None:
     flat = LightField.from_array(render_plane(0.0, height=128, width=144))
-    assert find_layout(flat.sheared(disparity_px), reach_px=8).middle_px == pytest.approx(disparity_px, abs=0.5)
+    assert find_layout(flat.sheared(disparity_px)).middle_px == pytest.approx(disparity_px, abs=0.5)
 
 
 def test_shear_is_whole_and_only_if_needed() -> None:

@@ -12,11 +12,10 @@ from freqlf.io.arrays import read_npy, read_npz
 from freqlf.io.detect import detect_format
 from freqlf.io.hdf5 import read_hdf5
 from freqlf.io.image import write_image
-from freqlf.io.lenslet import read_lenslet
 from freqlf.io.lftoolbox import read_lftoolbox
 from freqlf.io.numbered import read_numbered
+from freqlf.io.pictures import read_lenslet, read_tiled
 from freqlf.io.stanford import read_stanford
-from freqlf.io.tiled import read_tiled
 from freqlf.io.viewgrid import InputOptions
 
 DEFAULT = InputOptions()

@@ -17,15 +17,6 @@ def make_half_lines(height: int, width: int) -> HalfLines:
     return HalfLines.from_stacks({line: torch.rand(2, 5, 3, height, width) for line in lines}, lines)
 
 
-@pytest.mark.parametrize(("height", "width"), [(16, 24), (45, 38)])
-def test_views_are_warped_alike(height: int, width: int) -> None:
-    half_lines = make_half_lines(height, width)
-    disparity_px = 3 * torch.randn(2, 1, height, width)
-    for part in half_lines.slices:
-        expected = half_lines._warped(part, disparity_px)
-        torch.testing.assert_close(anysize.warp(half_lines, part, disparity_px), expected, atol=2e-5, rtol=0)
-
-
 @pytest.mark.parametrize("scale", [2, 8])
 @pytest.mark.parametrize(("height", "width"), [(32, 40), (45, 39)])
 def test_views_are_shrunk_alike(height: int, width: int, scale: int) -> None:

@@ -2,13 +2,11 @@ import pytest
 import torch
 
 from freqlf.errors import FreqLFError
-from freqlf.models.coordinates import make_grid, sample_at
-from freqlf.models.decoder import MixtureDecoder, RegressionDecoder
+from freqlf.models.decoder import MixtureDecoder, RegressionDecoder, make_grid, sample_at
 
 PARTS = ("logits", "means", "deviations")
 DECODERS = {
     "mixture": lambda: MixtureDecoder(6, 10, 5),
-    "without coordinates": lambda: MixtureDecoder(6, 10, 5, coordinates=False),
     "regression": lambda: RegressionDecoder(6, 10),
 }
 
@@ -42,19 +40,6 @@ def test_grid_equals_sampling_at_pixels(kind, size):
         torch.testing.assert_close(getattr(grid, part).flatten(2), getattr(sampled, part), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", DECODERS)
-def test_finer_grid_equals_sampling(kind):
-    torch.manual_seed(0)
-    decoder, z, anchors = DECODERS[kind](), torch.randn(2, 6, 5, 7), torch.randn(2, 1, 5, 7)
-    finer = decoder(z, size=(15, 22), anchors=anchors)
-    sampled = decoder(z, make_queries(15, 22, z).expand(2, -1, -1), anchors=anchors)
-    assert finer.means.shape[2:] == (15, 22)
-    for part in PARTS:
-        torch.testing.assert_close(getattr(finer, part).flatten(2), getattr(sampled, part), rtol=1e-4, atol=1e-4)
-    corners = decoder(z, anchors=anchors).mean()[:, ::4, ::6]
-    torch.testing.assert_close(finer.mean()[:, ::14, ::21], corners, rtol=1e-4, atol=1e-4)
-
-
 def test_perceptron_is_that_of_the_concatenation():
     torch.manual_seed(0)
     mlp, z = MixtureDecoder(6, 10, 5).mlp, torch.randn(1, 6, 4, 5)
@@ -67,10 +52,9 @@ def test_perceptron_is_that_of_the_concatenation():
     torch.testing.assert_close(mlp(z, q), expected)
 
 
-def test_coordinates_matter_only_if_injected():
+def test_coordinates_matter():
     z = torch.randn(1, 6, 1, 1).expand(1, 6, 4, 4)
     assert DECODERS["mixture"]()(z).mean().std() > 1e-4
-    assert DECODERS["without coordinates"]()(z).mean().std() < 1e-6
 
 
 def test_sampling_is_bilinear():
@@ -107,17 +91,14 @@ def test_regression_is_a_mixture_of_one():
     assert (mixture.variance() == 1).all()
 
 
-@pytest.mark.parametrize(("coordinates", "inputs"), [(True, 8), (False, 6)])
-def test_parameters(coordinates, inputs):
+def test_parameters():
     h, K = 10, 5
-    expected = (inputs * h + h) + (h * h + h) + (h * 3 * K + 3 * K)
-    assert sum(p.numel() for p in MixtureDecoder(6, h, K, coordinates=coordinates).parameters()) == expected
+    expected = ((6 + 2) * h + h) + (h * h + h) + (h * 3 * K + 3 * K)
+    assert sum(p.numel() for p in MixtureDecoder(6, h, K).parameters()) == expected
 
 
 def test_wrong_input_is_refused():
     decoder, z = DECODERS["mixture"](), torch.randn(1, 6, 4, 5)
-    with pytest.raises(FreqLFError, match="not both"):
-        decoder(z, torch.zeros(1, 3, 2), size=(8, 8))
     with pytest.raises(FreqLFError, match="7 anchors for 5"):
         decoder(z, anchors=torch.zeros(1, 7, 4, 5))
     with pytest.raises(FreqLFError, match="floor"):

@@ -8,9 +8,8 @@ from freqlf.inference.estimate import Estimator
 from freqlf.inference.memory import held_memory_mb, peak_memory_mb
 from freqlf.models.build import build_model
 from freqlf.models.config import find_preset
-from freqlf.models.slope_model import SlopeModel
-from freqlf.studies.cost.measurement import random_light_field
-from freqlf.studies.cost.process import run_in_fresh_process
+from freqlf.models.slope import SlopeModel
+from freqlf.studies.cost.measurement import random_light_field, run_in_fresh_process
 
 GB = 10**9
 

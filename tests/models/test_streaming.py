@@ -18,7 +18,7 @@ from freqlf.models.convolution import short_convolutions
 from freqlf.models.halflines import HalfLines
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.models.streaming import update_layer
 from freqlf.models.tiles import Tiling
 
@@ -95,10 +95,10 @@ def test_the_papers_model_is_the_same_in_tiles(plane_stacks, component: str | No
 
 
 @pytest.mark.parametrize("field", ["index", "frequency"])
-@pytest.mark.parametrize(("residual", "dilation"), [(False, 1), (True, 1), (True, 3)])
-def test_layers_are_the_same_in_tiles(field: str, residual: bool, dilation: int) -> None:
+@pytest.mark.parametrize("residual", [False, True])
+def test_layers_are_the_same_in_tiles(field: str, residual: bool) -> None:
     torch.manual_seed(0)
-    layer = HybridLayer(8, (6, 6), residual=residual, field=field, reference_px=(24, 24), dilation=dilation)
+    layer = HybridLayer(8, (6, 6), residual=residual, field=field, reference_px=(24, 24))
     z = torch.randn(2, 8, 45, 38).contiguous(memory_format=torch.channels_last)
     with torch.inference_mode():
         whole = layer(z)

@@ -1,9 +1,8 @@
 import pytest
 
 from freqlf.evaluation.tables import to_markdown
-from freqlf.studies.chart import draw_study
 from freqlf.studies.runs import RunResult
-from freqlf.studies.summary import Spread, Summary, tabulate
+from freqlf.studies.summary import Spread, Summary, draw_study, tabulate
 
 
 def make_result(variant: str, seed: int, mse: float, minutes: float | None = 2.0) -> RunResult:

@@ -15,7 +15,7 @@ from freqlf.evaluation.metrics import score_map
 from freqlf.io.files import replacing_directory, write_json, write_text
 from freqlf.io.schema import Seed
 from freqlf.io.views import View
-from freqlf.lightfield import LINES, LightField
+from freqlf.lightfield import list_views
 from freqlf.outputs.viewer.estimates import PAGE
 from freqlf.provenance import describe_run
 
@@ -64,8 +64,7 @@ def generate_scene(directory: Path, seed: int, size_px: int, views: int, progres
     from freqlf.data.synthetic import SceneOptions, render_scene  # imports torch
 
     options = SceneOptions(height_px=size_px, width_px=size_px, rows=views, columns=views, layout="room")
-    grid = LightField(views, views, {})
-    needed = {view for direction in LINES for view in grid.line(direction)}  # the models look at no other
+    needed = list_views(views, views)
     task = progress.add_task("rendering", total=len(needed))
     made = render_scene(seed, options, needed, on_view=lambda: progress.advance(task))
     write_scene(directory, made.views, made.disparity_px, made.parameters, made.valid_mask)
@@ -74,7 +73,8 @@ def generate_scene(directory: Path, seed: int, size_px: int, views: int, progres
 
 def draw_scene(scene: Scene, folder: Path) -> None:
     """Draw what is known of a scene before anything is estimated."""
-    from freqlf.evaluation import figures  # imports matplotlib
+    from freqlf.evaluation.figures import lightfield as figures  # imports matplotlib
+    from freqlf.outputs.canvas import save_figure
 
     light_field = scene.light_field()
     disparity_px = scene.disparity_px()
@@ -87,14 +87,15 @@ def draw_scene(scene: Scene, folder: Path) -> None:
         "epi_vertical": figures.draw_vertical_epi(light_field, disparity_px, x),
     }
     for name, figure in pictures.items():
-        figures.save_figure(folder / f"{name}.png", figure)
+        save_figure(folder / f"{name}.png", figure)
 
 
 def estimate_scene(scene: Scene, folder: Path) -> dict[str, Any]:
     """Estimate, write what users get, and draw it beside the truth; returns the model, its time and its scores."""
-    from freqlf.evaluation import figures
-    from freqlf.evaluation.figures.maps import Panel
+    from freqlf.evaluation.figures.lightfield import draw_overview
+    from freqlf.evaluation.figures.maps import Panel, draw_qualitative
     from freqlf.inference.estimate import estimate as estimate_disparity  # imports torch
+    from freqlf.outputs.canvas import save_figure
 
     truth_px = scene.disparity_px()
     assert truth_px is not None
@@ -110,10 +111,10 @@ def estimate_scene(scene: Scene, folder: Path) -> dict[str, Any]:
         deviation_px=estimate.deviation_px,
         caption=f"MSE x100 {scores.mse_100:.2f}\nBadPix(0.07) {scores.badpix_007:.1f} %",
     )
-    figures.save_figure(folder / "comparison.png", figures.draw_qualitative([panel]), dpi=200)
+    save_figure(folder / "comparison.png", draw_qualitative([panel]), dpi=200)
     cloud = estimate.points()
-    overview = figures.draw_overview(panel.view, estimate.disparity_px, estimate.deviation_px, cloud)
-    figures.save_figure(folder / "overview.png", overview, dpi=110)
+    overview = draw_overview(panel.view, estimate.disparity_px, estimate.deviation_px, cloud)
+    save_figure(folder / "overview.png", overview, dpi=110)
     return {
         "model": estimate.model,
         "seconds": estimate.seconds,

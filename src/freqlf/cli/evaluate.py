@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import tyro
 
@@ -15,18 +15,14 @@ from freqlf.data.hci import Scene, choose_scenes
 from freqlf.errors import FreqLFError
 from freqlf.evaluation.comparison import make_tables
 from freqlf.evaluation.evaluate import MethodEvaluation, describe_method, evaluate_method, list_scores, load_truth
-from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_protocol
-from freqlf.evaluation.official import describe_official_protocol
-from freqlf.evaluation.results import Results
+from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_official_protocol, describe_protocol
+from freqlf.evaluation.results import Results, ScoredMap, predict_scenes
 from freqlf.evaluation.spectrum import DEFAULT_LOW_END
 from freqlf.evaluation.tables import Table, to_markdown, to_rich
 from freqlf.inference.compute import ComputeOptions
 from freqlf.io.files import replacing_directory, write_json, write_text
 from freqlf.provenance import describe_run
 from freqlf.weights.calibration import LEVELS, Calibration, describe_calibration, read_calibration
-
-if TYPE_CHECKING:
-    from freqlf.evaluation.prediction import ScoredMap
 
 CONTENTS = {
     "tables.md": "all tables",
@@ -41,7 +37,7 @@ def run(
     out: Path,
     model: str | None = None,
     from_: Annotated[Path | None, tyro.conf.arg(name="from")] = None,
-    reading: Literal["estimate", "mean"] = "estimate",
+    reading: ScoredMap = "estimate",
     memory: str | None = None,
     split: str = "training",
     compare: Annotated[tuple[str, ...], tyro.conf.UseAppendAction] = (),
@@ -84,7 +80,9 @@ def run(
     require_maps(others, scenes)  # before a model runs for minutes
     fitted = None if calibration is None else read_calibration(calibration)
     if model is not None and fitted is None:
-        fitted = find_calibration(model)
+        from freqlf.weights.load import load_calibrated  # imports torch
+
+        fitted = load_calibrated(model)[1]  # most files and the slope field have none
     with replacing_directory(out, overwrite=overwrite) as folder:
         facts: dict[str, Any] = {"data": str(data)}
         if from_ is None:
@@ -104,18 +102,11 @@ def run(
             print(f"{out / entry}: {meaning}")
 
 
-def find_calibration(model: str) -> Calibration | None:
-    """The calibration that a model's weights carry; most files and the slope field have none."""
-    from freqlf.weights.load import load_calibrated  # imports torch
-
-    return load_calibrated(model)[1]
-
-
 def run_model(
     model: str,
     scenes: Sequence[Scene],
     directory: Path,
-    reading: "ScoredMap",
+    reading: ScoredMap,
     memory: str | None,
     compute: ComputeOptions,
 ) -> float:
@@ -123,7 +114,6 @@ def run_model(
 
     Of scenes of unlike sizes, the first counts.
     """
-    from freqlf.evaluation.prediction import predict_scenes
     from freqlf.inference.estimate import load_estimator  # imports torch
     from freqlf.models.complexity import measure_band
 
@@ -174,9 +164,12 @@ def evaluate(
     tables = make_tables(evaluated, border_px)
     write_tables(folder, evaluated, tables, border_px, calibration, facts)
     if draw:
-        from freqlf.evaluation.figures.gallery import draw_evaluation  # imports matplotlib
+        from freqlf.evaluation.figures.gallery import list_figures  # imports matplotlib
+        from freqlf.outputs.canvas import PAPER_DPI, save_figure
 
-        draw_evaluation(folder / "figures", evaluated, next(iter(methods.values())), truths, show_progress)
+        drawings = list_figures(evaluated, next(iter(methods.values())), truths)
+        for name, draw_figure in show_progress(drawings, "drawing"):
+            save_figure(folder / "figures" / f"{name}.png", draw_figure(), PAPER_DPI)
     return tables
 
 

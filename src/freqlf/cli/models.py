@@ -39,10 +39,7 @@ def run() -> None:
         )
     print_table(table)
     print("The Fourier branch and channel reweighting see the whole field.")
-    if WEIGHTS:
-        print_table(list_weights())
-    else:
-        print("No trained weights are packaged yet; `freqlf estimate` uses the slope field.")
+    print_table(list_weights())
 
 
 def list_weights() -> Table:

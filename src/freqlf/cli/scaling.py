@@ -59,8 +59,7 @@ def report_growth(costs: "list[Cost]", hardware: str, folder: Path | None) -> tu
     """Tables and exponents, and the plot if there is a folder for it."""
     from freqlf.evaluation.literature import read_reference
     from freqlf.outputs.canvas import PAPER_DPI, save_figure
-    from freqlf.studies.cost.figure import draw_growth
-    from freqlf.studies.cost.growth import group_by_model, read_published
+    from freqlf.studies.cost.growth import draw_growth, group_by_model, read_published
     from freqlf.studies.cost.tables import tabulate_growth
 
     measured = group_by_model(costs)

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from freqlf.cli.arguments import Minutes, Workers
 from freqlf.cli.terminal import print_table
 from freqlf.cli.train import load, split_scenes
 from freqlf.data.hci import find_scenes
 from freqlf.errors import FreqLFError
+from freqlf.inference.compute import Device
 from freqlf.io.schema import Seed
 from freqlf.models.config import ModelConfig, find_preset
 from freqlf.studies.variants import Variant
@@ -51,7 +52,7 @@ class StudyOptions:
     synthetic_data: Path | None = None
     resume: bool = False
     checkpoint_minutes: Minutes = 5.0
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
     threads: Workers = 0
 
 
@@ -79,8 +80,8 @@ def conduct(
 
     from freqlf.evaluation.tables import to_rich
     from freqlf.models.build import build_model
-    from freqlf.studies.files import write_files
     from freqlf.studies.runs import Scenes, StoppedError, Study, plan_study, run_study
+    from freqlf.studies.summary import write_files
     from freqlf.training.distributed import join_processes
 
     study = Study(

@@ -1,11 +1,11 @@
 """`freqlf study robustness`: what noise, misalignment, exposure, blur and few views do to a model's scores."""
 
 from pathlib import Path
-from typing import Literal
 
 from freqlf.cli.arguments import Workers
-from freqlf.cli.terminal import make_progress, print_table
+from freqlf.cli.terminal import print_table, show_progress
 from freqlf.data.hci import choose_scenes
+from freqlf.inference.compute import Device
 from freqlf.io.files import write_json, write_text
 
 
@@ -15,7 +15,7 @@ def run(
     out: Path,
     scenes: str = "training",
     degradations: str = "noise,misalignment,exposure,blur,views,shear",
-    device: Literal["auto", "cpu", "cuda"] = "auto",
+    device: Device = "auto",
     threads: Workers = 0,
 ) -> None:
     """Score a model on scenes that were made worse, as real captures are, beside the clean ones.
@@ -48,9 +48,7 @@ def run(
     if threads > 0:
         torch.set_num_threads(threads)
     estimator = load_estimator(model, device=device)
-    with make_progress() as progress:
-        measured = measure_robustness(estimator, chosen, wanted)
-        outcomes = list(progress.track(measured, total=1 + len(wanted), description="scoring"))
+    outcomes = list(show_progress(measure_robustness(estimator, chosen, wanted), "scoring", 1 + len(wanted)))
     table = tabulate_robustness(outcomes)
     print_table(to_rich(table))
     content = {

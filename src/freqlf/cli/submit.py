@@ -1,7 +1,6 @@
 """`freqlf submit`: the archive for the benchmark's server."""
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import tyro
@@ -28,17 +27,11 @@ def run(
     if check is not None:
         if from_ is not None or out is not None:
             raise FreqLFError("give either --check, or --from and --out")
-        check_archive(check)
+        check_submission(check)
         print(f"{check}: all {len(SCENES)} scenes are there and as the server wants them")
         return
     if from_ is None or out is None:
         raise FreqLFError("give --from, the folder with the maps, and --out, the archive to write; or --check")
     write_submission(Results(from_), out)
-    check_archive(out)
+    check_submission(out)
     print(f"wrote {out}: {len(SCENES)} maps and their runtimes")
-
-
-def check_archive(path: Path) -> None:
-    """Check an archive by what is in it."""
-    with TemporaryDirectory() as scratch:
-        check_submission(path, Path(scratch))

@@ -1,7 +1,7 @@
 """Tables and progress bars: bars only for people, never in a log."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from rich.console import Console
@@ -62,7 +62,7 @@ class StageBar:
         self._progress.remove_task(self._task)
 
 
-def show_progress(items: Sequence[Item], description: str) -> Iterator[Item]:
-    """Yield the items, with a progress bar on standard error if that is a terminal."""
+def show_progress(items: Iterable[Item], description: str, total: int | None = None) -> Iterator[Item]:
+    """Yield the items, with a progress bar on standard error if that is a terminal; `total` if they have no length."""
     with make_progress() as progress:
-        yield from progress.track(items, description=description)
+        yield from progress.track(items, total=total, description=description)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from freqlf.cli.arguments import Minutes, Scenes, Workers
-from freqlf.cli.terminal import make_progress
+from freqlf.cli.terminal import show_progress
 from freqlf.data.hci import Scene, choose_scenes, find_scenes, write_scene
 from freqlf.data.splits import SPLITS
 from freqlf.errors import FreqLFError
-from freqlf.lightfield import LINES, LightField
+from freqlf.inference.compute import Device
+from freqlf.lightfield import list_views
 from freqlf.models.config import find_preset
 from freqlf.models.description import config_to_dict
 from freqlf.training.recipe import RECIPES, find_recipe, settings
@@ -57,7 +58,7 @@ def run(
     max_minutes: Minutes = math.inf,
     checkpoint_minutes: Minutes = 5.0,
     validation_minutes: Minutes = 10.0,
-    device: Literal["auto", "cpu", "cuda"] = "auto",
+    device: Device = "auto",
     threads: Workers = 0,
     loaders: Workers | None = None,
     compile: bool = False,
@@ -172,8 +173,7 @@ def load(scenes: Sequence[Scene], lines: Sequence[str]) -> "list[Sample]":
     """Read scenes into memory."""
     from freqlf.data.samples import load_samples
 
-    with make_progress() as progress:
-        return list(progress.track(load_samples(scenes, lines), total=len(scenes), description="reading scenes"))
+    return list(show_progress(load_samples(scenes, lines), "reading scenes", len(scenes)))
 
 
 def collect_generated(out: Path, count: int, folder: Path | None, like: Scene | None, *, writes: bool) -> list[Scene]:
@@ -191,10 +191,8 @@ def collect_generated(out: Path, count: int, folder: Path | None, like: Scene | 
         if like is not None:
             light_field = like.light_field()
             options = SceneOptions(light_field.height, light_field.width, light_field.rows, light_field.columns)
-        grid = LightField(options.rows, options.columns, {})
-        star = {view for line in LINES for view in grid.line(line)}  # models look at no other views
-        with make_progress() as progress:
-            for seed in progress.track(missing, description="generating scenes"):
-                made = render_scene(seed, options, star)
-                write_scene(own[seed].directory, made.views, made.disparity_px, made.parameters, made.valid_mask)
+        star = list_views(options.rows, options.columns)
+        for seed in show_progress(missing, "generating scenes"):
+            made = render_scene(seed, options, star)
+            write_scene(own[seed].directory, made.views, made.disparity_px, made.parameters, made.valid_mask)
     return [*scenes, *own.values()]

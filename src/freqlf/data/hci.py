@@ -93,15 +93,13 @@ class Scene:
 
     def disparity_px(self) -> NDArray[np.float32] | None:
         """Ground-truth disparity (H, W) of the central view in pixels per view step, or None if there is none."""
-        return self._read_map(DISPARITY_FILE)
-
-    def depth_m(self) -> NDArray[np.float32] | None:
-        """Ground-truth depth (H, W) in metres: as stored, else from the disparity; None if there is neither."""
-        stored = self._read_map(DEPTH_FILE)
-        if stored is not None:
-            return stored
-        disparity_px = self.disparity_px()
-        return None if disparity_px is None else self.parameters.depth_m(disparity_px)
+        path = self.directory / DISPARITY_FILE
+        if not path.exists():
+            return None
+        pixels = read_pfm(path)
+        if pixels.ndim != 2:
+            raise FreqLFError(f"{path} is a colour PFM; a disparity map has one channel (Pf)")
+        return pixels
 
     def valid_mask(self) -> NDArray[np.bool_]:
         """(H, W), True where the ground truth can be trusted; all True where the scene has no mask, or a black one."""
@@ -122,15 +120,6 @@ class Scene:
                 f"{path} is all black; it is taken as no mask, so all pixels count", FreqLFWarning, stacklevel=2
             )
         return np.ones(mask.shape, dtype=bool)
-
-    def _read_map(self, file_name: str) -> NDArray[np.float32] | None:
-        path = self.directory / file_name
-        if not path.exists():
-            return None
-        pixels = read_pfm(path)
-        if pixels.ndim != 2:
-            raise FreqLFError(f"{path} is a colour PFM; a disparity or depth map has one channel (Pf)")
-        return pixels
 
 
 def read_mask(path: Path) -> NDArray[np.bool_]:

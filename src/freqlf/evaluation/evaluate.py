@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from freqlf.data.hci import Scene
 from freqlf.errors import FreqLFError
-from freqlf.evaluation.metrics import METRICS, Scores, mean_scores, score_map, scored_region
-from freqlf.evaluation.official import score_officially
+from freqlf.evaluation.metrics import METRICS, Scores, mean_scores, score_map, score_officially, scored_region
 from freqlf.evaluation.regions import find_regions
 from freqlf.evaluation.results import Results
 from freqlf.evaluation.spectrum import DEFAULT_LOW_END, band_shares, error_spectrum, place_bands, radial_profile

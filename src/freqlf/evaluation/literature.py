@@ -35,11 +35,6 @@ class PublishedMethod:
     scores: dict[str, dict[str, float]]
     printed: dict[str, float]
 
-    def mean(self, metric: str) -> float:
-        """The unweighted mean over the scenes."""
-        values = self.scores[metric].values()
-        return sum(values) / len(values)
-
 
 TABLES = ("stratified", "additional")
 

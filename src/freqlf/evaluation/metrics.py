@@ -1,4 +1,4 @@
-"""Scores of a disparity map against the ground truth, as the paper and the HCI benchmark define them."""
+"""Scores of a disparity map against the ground truth, as the paper, the HCI benchmark and its server define them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from freqlf.data.hci import Scene
 from freqlf.errors import FreqLFError
+from freqlf.io.pfm import read_pfm
 
-DEFAULT_BORDER_PX = 11  # the paper's; the benchmark's server uses 15
+DEFAULT_BORDER_PX = 11  # the paper's
+# The benchmark's server does not score as papers do on the native ground truth: it leaves out more pixels at the edge
+# and, for some scenes, compares at ten times the resolution, where pixels on an edge count by the part that is wrong.
+SERVER_BORDER_PX = 15  # at native resolution
+HIGH_RESOLUTION_SCENES = ("backgammon", "dots", "stripes")
+HIGH_RESOLUTION_FILE = "gt_disp_highres.pfm"
 
 
 @dataclass(frozen=True)
@@ -110,3 +117,53 @@ def _percent_above(error_px: NDArray[np.float64], threshold_px: float) -> float:
 
 def _size(pixels: NDArray[Any]) -> str:
     return " x ".join(str(length) for length in pixels.shape[1::-1]) + " pixels"
+
+
+def score_officially(scene: Scene, prediction_px: NDArray[np.floating]) -> Scores | None:
+    """Score a map (H, W) by the server's protocol, or None where the ground truth that it takes is not there."""
+    if scene.name not in HIGH_RESOLUTION_SCENES:
+        ground_truth_px = scene.disparity_px()
+        return None if ground_truth_px is None else score_map(prediction_px, ground_truth_px, None, SERVER_BORDER_PX)
+    path = scene.directory / HIGH_RESOLUTION_FILE
+    if not path.exists():
+        return None
+    return score_enlarged(prediction_px, read_pfm(path))
+
+
+def score_enlarged(prediction_px: NDArray[np.floating], ground_truth_px: NDArray[np.floating]) -> Scores:
+    """Score a map (H, W) against ground truth (n H, n W): the map is enlarged, and the border with it."""
+    height, width = prediction_px.shape
+    factor = ground_truth_px.shape[0] // height
+    if ground_truth_px.shape != (factor * height, factor * width):
+        raise FreqLFError(
+            f"the ground truth is {ground_truth_px.shape[1]} x {ground_truth_px.shape[0]} pixels; "
+            f"it must be a whole multiple of the map's {width} x {height}"
+        )
+    return score_map(enlarge_nearest(prediction_px, factor), ground_truth_px, None, factor * SERVER_BORDER_PX)
+
+
+def enlarge_nearest(pixels: NDArray[Any], factor: int) -> NDArray[Any]:
+    """(H, W) to (factor H, factor W), each pixel from the nearest one, the corner pixels' centres kept in the corners.
+
+    So does the server (scipy's zoom of order 0). It is not the same as repeating every pixel `factor` times.
+    """
+    rows, columns = (_nearest_indices(length, factor) for length in pixels.shape)
+    return pixels[rows[:, None], columns]
+
+
+def _nearest_indices(length: int, factor: int) -> NDArray[np.intp]:
+    large = factor * length
+    if large == 1:
+        return np.zeros(1, dtype=np.intp)
+    # floor(i (length - 1) / (large - 1) + 1/2), in whole numbers
+    return (2 * np.arange(large) * (length - 1) + large - 1) // (2 * (large - 1))
+
+
+def describe_official_protocol() -> dict[str, Any]:
+    """The protocol, to be stored beside the scores."""
+    return describe_protocol(SERVER_BORDER_PX) | {
+        "resolution": f"{', '.join(HIGH_RESOLUTION_SCENES)}: highres ground truth, the map enlarged to it by nearest "
+        "index floor(i (n - 1) / (N - 1) + 1/2), the border in proportion; other scenes: native (lowres ground truth)",
+        "mask": "finite ground truth",
+        "non_finite_predictions": "error counts as infinite (the server leaves these pixels out)",
+    }

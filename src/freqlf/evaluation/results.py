@@ -7,21 +7,31 @@ peak_memory_mb/<scene>.txt    memory at its highest, if it was measured
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from freqlf.data.hci import Scene
 from freqlf.errors import FreqLFError
+from freqlf.inference.memory import peak_memory_mb as measure_peak_mb
 from freqlf.io.files import write_text
 from freqlf.io.intake import open_file, require_name
 from freqlf.io.pfm import read_pfm, write_pfm
+
+if TYPE_CHECKING:
+    from freqlf.inference.estimate import Estimator  # imports torch
 
 DISPARITIES = "disp_maps"
 RUNTIMES = "runtimes"
 VARIANCES = "variance_maps"
 PEAK_MEMORY = "peak_memory_mb"
+
+# Which of an estimate's maps is scored: the estimate that users get, or the mean that the paper scores.
+ScoredMap = Literal["estimate", "mean"]
 
 
 def find_maps(directory: Path) -> dict[str, Path]:
@@ -88,6 +98,23 @@ def write_result(
         write_text(directory / RUNTIMES / f"{scene}.txt", f"{runtime_s:.6f}\n")
     if peak_memory_mb is not None:
         write_text(directory / PEAK_MEMORY / f"{scene}.txt", f"{peak_memory_mb:.1f}\n")
+
+
+def predict_scenes(estimator: "Estimator", scenes: Iterable[Scene], directory: Path, reading: ScoredMap) -> None:
+    """Estimate every scene once and write its maps, runtime and the process's peak memory so far.
+
+    One pass per scene, one model, nothing averaged or post-processed.
+    """
+    for scene in scenes:
+        estimate = estimator(scene.directory, format="hci", check_order=False)  # a benchmark defines it
+        write_result(
+            directory,
+            scene.name,
+            estimate.disparity_px if reading == "estimate" else estimate.mean_px,
+            variance_px2=None if estimate.deviation_px is None else estimate.deviation_px**2,
+            runtime_s=estimate.seconds,
+            peak_memory_mb=measure_peak_mb(),
+        )
 
 
 def _read_map(path: Path) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ runtimes/<scene>.txt     seconds
 
 import zipfile
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -48,9 +49,14 @@ def write_submission(results: Results, path: Path) -> None:
             archive.writestr(f"{RUNTIMES}/{scene}.txt", f"{results.runtime_s(scene):.10f}\n")
 
 
-def check_submission(path: Path, scratch: Path) -> None:
-    """Refuse an archive that the server would refuse. Maps are unpacked into `scratch`, an empty folder."""
-    with open_file(path) as file, decoding(path, "a zip archive", advice=None), zipfile.ZipFile(file) as archive:
+def check_submission(path: Path) -> None:
+    """Refuse an archive that the server would refuse, by what is in it."""
+    with (
+        TemporaryDirectory() as scratch,
+        open_file(path) as file,
+        decoding(path, "a zip archive", advice=None),
+        zipfile.ZipFile(file) as archive,
+    ):
         entries = {entry.filename: entry for entry in archive.infolist() if not entry.is_dir()}
         expected = [name for scene in SCENES for name in (f"{DISPARITIES}/{scene}.pfm", f"{RUNTIMES}/{scene}.txt")]
         missing = [name for name in expected if name not in entries]
@@ -63,7 +69,7 @@ def check_submission(path: Path, scratch: Path) -> None:
             if name.endswith(".txt"):
                 parse_measure(content.split(b"\n", 1)[0][:100], f"{path}: {name}", "seconds")
                 continue
-            unpacked = scratch / Path(name).name
+            unpacked = Path(scratch, Path(name).name)
             unpacked.write_bytes(content)
             _check_map(read_pfm(unpacked), f"{path}: {name}")
 

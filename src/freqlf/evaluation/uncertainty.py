@@ -54,15 +54,10 @@ def standardize(error_px: NDArray[np.floating], variance_px2: NDArray[np.floatin
     return divide_errors(np.abs(error), np.sqrt(variance))
 
 
-def coverage(standard_errors: Values, factors: tuple[float, ...] | Values) -> Values:
-    """The share of standardized errors within each of `factors` deviations."""
-    ordered = np.sort(standard_errors)
-    return np.searchsorted(ordered, factors, side="right") / len(ordered)
-
-
-def coverage_curve(standard_errors: Values, levels: tuple[float, ...] = LEVELS) -> Values:
-    """For each level, the share of pixels whose true disparity lies in the Gaussian interval of that level."""
-    return coverage(standard_errors, tuple(interval_factor(level) for level in levels))
+def coverage_curve(standard_errors: Values) -> Values:
+    """For each of `LEVELS`, the share of pixels whose true disparity lies in the Gaussian interval of that level."""
+    factors = [interval_factor(level) for level in LEVELS]
+    return np.searchsorted(np.sort(standard_errors), factors, side="right") / len(standard_errors)
 
 
 @dataclass(frozen=True)

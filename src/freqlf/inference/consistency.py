@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -25,6 +24,7 @@ from freqlf.models.config import EPI_LINES
 from freqlf.models.filters import box_mean, local_maximum, local_minimum
 from freqlf.models.halflines import HalfLines
 from freqlf.models.slope import SlopeOptions, estimate_slope
+from freqlf.models.views import read_half_lines, read_stacks
 
 _SIDE_PX = 192  # of the shrunk views, which is enough to tell and takes a fraction of a second
 _REACH = 4  # views on each side of the centre
@@ -91,7 +91,7 @@ def check_consistency(light_field: LightField, settle_sign: bool = True) -> Cons
     near, scale = _shrink(light_field)
     if min(light_field.rows, light_field.columns) == 1:
         return _check_line(near, scale, settle_sign)
-    row, column = (_stack(near, name) for name in EPI_LINES)
+    row, column = read_stacks(near, EPI_LINES).values()
     lines = {False: _line_pair(row, column), True: _line_pair(column, row)}  # by whether they are swapped
     still = _difference(lines[False][0], 0.0) + _difference(lines[False][1], 0.0)
     if _motion_px(lines[False], still) < _LEAST_MOTION_PX:
@@ -153,7 +153,7 @@ def _compare_orders(
 def _check_line(near: LightField, scale: float, settle_sign: bool) -> Consistency:
     """Of a single row or column of views."""
     (name,) = near.lines
-    line = HalfLines.from_stacks({name: _stack(near, name)}, [name])
+    line = read_half_lines(near, [name])
     still = _difference(line, 0.0)
     if _motion_px((line,), still) < _LEAST_MOTION_PX:
         return _still()
@@ -197,11 +197,6 @@ def _shrink(light_field: LightField) -> tuple[LightField, float]:
     near = light_field.subgrid(min(rows, reach), min(columns, reach))
     scale = min(1.0, _SIDE_PX / min(near.height, near.width))
     return (near if scale == 1 else near.scaled(scale)), scale
-
-
-def _stack(near: LightField, name: str) -> Tensor:
-    """The views of a line, (1, A, 3, H, W)."""
-    return torch.from_numpy(np.ascontiguousarray(near.stack(name).transpose(0, 3, 1, 2)))[None]
 
 
 def _line_pair(across: Tensor, down: Tensor) -> tuple[HalfLines, HalfLines]:

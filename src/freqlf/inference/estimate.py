@@ -10,7 +10,6 @@ import time
 import warnings
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,8 +19,7 @@ import torch
 from freqlf.errors import FreqLFError, FreqLFWarning
 from freqlf.inference.compute import ComputeOptions, Device, Precision, choose_device
 from freqlf.inference.denormals import flush_denormals
-from freqlf.inference.evidence import measure_no_evidence, pick_near_views
-from freqlf.inference.intervals import widen_intervals
+from freqlf.inference.evidence import measure_no_evidence, pick_near_views, widen_intervals
 from freqlf.inference.maps import MapReader
 from freqlf.inference.memory import default_limit_bytes, held_memory_mb
 from freqlf.inference.opening import OpenedLightField, Source, open_unchecked, put_in_order
@@ -31,22 +29,21 @@ from freqlf.io.parameters import Parameters
 from freqlf.io.schema import Range, convert
 from freqlf.io.selection import usual_count
 from freqlf.io.viewgrid import InputOptions, Promise, checking_memory
-from freqlf.lightfield import LightField
+from freqlf.lightfield import LightField, list_views
 from freqlf.models.base import DisparityModel
 from freqlf.models.compilation import compile_stages
 from freqlf.models.convolution import short_convolutions
 from freqlf.models.footprint import Footprint
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.models.tiles import Progress, Tiling
 from freqlf.outputs.estimate import Estimate
 from freqlf.outputs.pointcloud import find_span_px
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.load import load_calibrated
-from freqlf.weights.registry import SLOPE, WEIGHTS
+from freqlf.weights.registry import SLOPE
 
-# The best packaged weights there are, and those that take least time; without any, what needs none.
-FAST_MODEL = next((name for name in ("freqlf-plus-small", "freqlf-small") if name in WEIGHTS), SLOPE)
-DEFAULT_MODEL = "freqlf-plus-deep" if "freqlf-plus-deep" in WEIGHTS else FAST_MODEL
+# The best packaged weights there are, and those that take least time.
+DEFAULT_MODEL, FAST_MODEL = "freqlf-plus-deep", "freqlf-plus-small"
 
 _TINY_PX = 64
 _WORTH_A_NOTE = 0.05  # of the pixels
@@ -174,23 +171,29 @@ class Estimator:
             self._require_memory((light_field.rows, light_field.columns), size, limit_bytes)
         return self._run(light_field, tile_px, progress, limit_bytes)
 
-    def time_stages(self) -> dict[str, float]:
-        """The stages of an estimate in their order, and the seconds that they take of a small, plain light field."""
-        grid = LightField(9, 9, {})
-        plain = np.zeros((_TINY_PX, _TINY_PX, 3), np.float32)
-        views = {view: plain for line in self.lines for view in grid.line(line)}
-        moments: list[tuple[str, float]] = []
+    def time_stages(self, light_field: LightField, tile_px: int | None = None) -> dict[str, float]:
+        """The stages of an estimate in their order, and the seconds that they take.
 
-        def note(stage: str, done: int, total: int) -> None:
-            moments.append((stage, time.perf_counter()))
-
-        for _ in range(2):  # what is done for the first time takes longer
-            moments.clear()
-            self._run(LightField(9, 9, views), _TINY_PX, note, None)
+        What is not in tiles, such as packing the views, counts to the stage that follows it.
+        """
         seconds: dict[str, float] = {}
-        for (_, start), (stage, end) in pairwise(moments):
-            seconds[stage] = seconds.get(stage, 0.0) + end - start
+        last = time.perf_counter()
+
+        def count(stage: str, done: int, total: int) -> None:
+            nonlocal last
+            now = time.perf_counter()
+            seconds[stage] = seconds.get(stage, 0.0) + now - last
+            last = now
+
+        self.run(light_field, tile_px, count)
         return seconds
+
+    def foresee_stages(self) -> dict[str, float]:
+        """How long stages take compared with each other, by those of a small, plain light field."""
+        plain = np.zeros((_TINY_PX, _TINY_PX, 3), np.float32)
+        views = dict.fromkeys(list_views(9, 9, self.lines), plain)
+        self.run(LightField(9, 9, views), _TINY_PX)  # what is done for the first time takes longer
+        return self.time_stages(LightField(9, 9, views), _TINY_PX)
 
     @flush_denormals()
     @torch.inference_mode()

@@ -25,7 +25,7 @@ from freqlf.data.synthetic import SceneOptions, render_scene
 from freqlf.errors import FreqLFError
 from freqlf.inference.estimate import Estimator
 from freqlf.inference.maps import MapReader
-from freqlf.lightfield import LightField
+from freqlf.lightfield import LightField, list_views
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
 from freqlf.outputs.estimate import INTERVAL
@@ -313,9 +313,7 @@ def make_light_field(views: int, size: tuple[int, int], lines: Sequence[str]) ->
     """A generated light field of views x views images, black where no line passes."""
     options = SceneOptions(*size, rows=views, columns=views, disparity_range_px=(-2.0, 2.0), highlights=False)
     array: NDArray[np.uint8] = np.zeros((views, views, *size, 3), np.uint8)
-    grid = LightField.from_array(array)
-    wanted = {view for line in lines for view in grid.line(line)}
-    for (u, v), pixels in render_scene(_SEED, options, wanted).views.items():
+    for (u, v), pixels in render_scene(_SEED, options, list_views(views, views, lines)).views.items():
         array[u, v] = pixels
     return LightField.from_array(array)
 

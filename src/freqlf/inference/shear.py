@@ -37,7 +37,7 @@ class Layout:
     is_known: bool
 
 
-def find_layout(light_field: LightField, reach_px: float = REACH_PX) -> Layout:
+def find_layout(light_field: LightField) -> Layout:
     """By a plane sweep over the central row and column at an eighth of the resolution."""
     scale = max(1, min(_SCALE, light_field.height // 16, light_field.width // 16))
     lines = [line for line in EPI_LINES if line in light_field.lines]
@@ -46,13 +46,13 @@ def find_layout(light_field: LightField, reach_px: float = REACH_PX) -> Layout:
         line: torch.stack([_shrink(light_field, u, v, scale) for u, v in light_field.line(line)], dim=1)
         for line in lines
     }
-    return sweep_layout(HalfLines.from_stacks(stacks, lines), 1 / scale, reach_px)
+    return sweep_layout(HalfLines.from_stacks(stacks, lines), 1 / scale)
 
 
 @torch.inference_mode()
-def sweep_layout(level: HalfLines, scale: float, reach_px: float = REACH_PX) -> Layout:
+def sweep_layout(level: HalfLines, scale: float) -> Layout:
     """The same of views that were shrunk to `scale`: each place takes the plane at which they fit best."""
-    candidates_px = torch.arange(-reach_px, reach_px + _STEP_PX / 2, _STEP_PX)
+    candidates_px = torch.arange(-REACH_PX, REACH_PX + _STEP_PX / 2, _STEP_PX)
     costs = torch.cat([_cost(level, float(disparity_px) * scale) for disparity_px in candidates_px], dim=1)
     costs = costs.flatten(2)[0]  # candidates, places
     lowest, best = costs.min(dim=0)
@@ -68,12 +68,12 @@ def sweep_layout(level: HalfLines, scale: float, reach_px: float = REACH_PX) -> 
     return Layout(middle_px, spread_px, is_known=True)
 
 
-def choose_shear_px(middle_px: float, tolerance_px: float = TOLERANCE_PX) -> float:
-    """The whole number of pixels to shear by: zero if the middle is within the tolerance.
+def choose_shear_px(middle_px: float) -> float:
+    """The whole number of pixels to shear by: zero if the middle is within `TOLERANCE_PX`.
 
     Whole pixels move views without interpolation, so the shear costs no sharpness.
     """
-    return 0.0 if abs(middle_px) <= tolerance_px else -float(round(middle_px))
+    return 0.0 if abs(middle_px) <= TOLERANCE_PX else -float(round(middle_px))
 
 
 def _weighted_quantile(values: Tensor, weights: Tensor, share: float) -> float:

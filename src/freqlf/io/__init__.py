@@ -1,1 +1,1 @@
-"""Readers and writers, one module per file format."""
+"""Readers and writers, a module for each file format or kind of picture."""

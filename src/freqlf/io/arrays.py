@@ -50,7 +50,7 @@ def read_npz(path: Path, options: InputOptions) -> ViewGrid:
 
 
 def write_npy(path: Path, array: NDArray[Any]) -> None:
-    """Write a light field [u, v, y, x] or [u, v, y, x, c] so that views can be read singly, atomically."""
+    """Write an array atomically; of a light field [u, v, y, x] or [u, v, y, x, c], views can be read singly."""
     with replacing(path) as temporary, temporary.open("wb") as file:
         np.save(file, np.ascontiguousarray(array), allow_pickle=False)
 

@@ -7,7 +7,6 @@ distance say both numbers; so do two known distances, with the disparities that 
 import tomllib
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
 
 from freqlf.errors import FreqLFError
 from freqlf.io.intake import decoding, read_json, read_text
@@ -162,9 +161,10 @@ def _make(
     baseline_mm: float,
     focus_m: float,
 ) -> Parameters:
-    values: dict[str, Any] = {"focal_mm": focal_mm, "sensor_mm": sensor_mm, "baseline_mm": baseline_mm}
     return Parameters(
-        **values,
+        focal_mm=focal_mm,
+        sensor_mm=sensor_mm,
+        baseline_mm=baseline_mm,
         focus_distance_m=focus_m,
         width_px=size_px[1],
         height_px=size_px[0],

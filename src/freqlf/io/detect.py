@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from freqlf.errors import FreqLFError
-from freqlf.io import arrays, hci, hdf5, lenslet, lftoolbox, numbered, stanford, tiled
+from freqlf.io import arrays, hci, hdf5, lftoolbox, numbered, pictures, stanford
 from freqlf.io.image import read_pixels, read_size
 from freqlf.io.viewgrid import IMAGE_SUFFIXES, InputOptions, ViewGrid
 
@@ -13,8 +13,8 @@ READERS: dict[str, Callable[[Path, InputOptions], ViewGrid]] = {
     "hci": hci.read_hci,
     "numbered": numbered.read_numbered,
     "stanford": stanford.read_stanford,
-    "lenslet": lenslet.read_lenslet,
-    "tiled": tiled.read_tiled,
+    "lenslet": pictures.read_lenslet,
+    "tiled": pictures.read_tiled,
     "hdf5": hdf5.read_hdf5,
     "lftoolbox": lftoolbox.read_lftoolbox,
     "npy": arrays.read_npy,
@@ -123,11 +123,11 @@ def _detect_file(path: Path, options: InputOptions) -> str:
         return "tiled"
     if _is_called_lenslets(path):
         return "lenslet"
-    tiled.admit_picture(path, *read_size(path), None)
+    pictures.admit_picture(path, *read_size(path), None)
     pixels = read_pixels(path)
-    if lenslet.looks_like_lenslets(pixels, options.pitch_px):
+    if pictures.looks_like_lenslets(pixels, options.pitch_px):
         return "lenslet"
-    if tiled.find_tiles(pixels) is not None:
+    if pictures.find_tiles(pixels) is not None:
         return "tiled"
     raise FreqLFError(
         f"cannot tell whether {path} is a lenslet image or a tiled one; give --format lenslet (and --pitch-px) or "

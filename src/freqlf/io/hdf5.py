@@ -7,6 +7,7 @@ in attributes: disparity = dH * focalLength / depth - shift, in pixels, with dep
 import math
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.io.image import to_float_rgb
 from freqlf.io.intake import decoding, require_file, require_inflation
 from freqlf.io.parameters import Parameters
-from freqlf.io.viewgrid import InputOptions, Promise, ViewGrid, admit, check_shape
-from freqlf.io.views import View
+from freqlf.io.viewgrid import ContainedViews, InputOptions, Promise, ViewGrid, admit, check_shape
 
 _OLD_ATTRIBUTES = ("dH", "focalLength", "shift")
 
@@ -30,11 +29,21 @@ def read_hdf5(path: Path, options: InputOptions) -> ViewGrid:
         name = find_dataset(path, file, options.dataset)
         dataset = file[name]
         axes = options.axes or "uvyxc"[: dataset.ndim]
-        source = _DatasetViews(path, name, axes, dataset)
-        grid = ViewGrid(source.rows, source.columns, source)
+        if dataset.ndim != len(axes):
+            raise FreqLFError(f"{path}: {name} has the shape {dataset.shape}, which does not fit axes {axes}")
+        shape = tuple(dataset.shape[axes.index(axis)] for axis in "uvyxc"[: len(axes)])
+        check_shape(path, shape)
+        require_inflation(path, dataset.nbytes, dataset.id.get_storage_size())
+        # Compressed pixels are decoded chunk by chunk.
+        chunk_bytes = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
+        rows, columns, height, width = shape[:4]
+        promise = Promise(rows, columns, height, width, chunk_bytes)
+        admit(path, promise)
+        views = ContainedViews(path, (height, width), partial(_read_view, path, name, axes))
+        grid = ViewGrid(rows, columns, views)
         if "dH" in file.attrs or "hRes" in file.attrs:
             grid = grid.picked(range(grid.rows), range(grid.columns - 1, -1, -1))
-            grid = replace(grid, parameters=_old_parameters(path, file, source))
+            grid = replace(grid, parameters=_old_parameters(path, file, promise))
             return grid.noted("counted columns of views from the right, as the old HCI files do")
         if "disp_lowres" in file or path.name == "scene.h5":
             return replace(grid, order_is_certain=options.axes is None)
@@ -67,42 +76,16 @@ def find_dataset(path: Path, file: h5py.File, wanted: str | None) -> str:
     return name
 
 
-class _DatasetViews:
-    """Views of a dataset. The file is open only while a view is read, so nothing needs to be closed."""
-
-    def __init__(self, path: Path, dataset_name: str, axes: str, dataset: h5py.Dataset) -> None:
-        if dataset.ndim != len(axes):
-            raise FreqLFError(f"{path}: {dataset_name} has the shape {dataset.shape}, which does not fit axes {axes}")
-        self._path = path
-        self._dataset_name = dataset_name
-        self._axes = axes
-        shape = tuple(dataset.shape[axes.index(axis)] for axis in "uvyxc"[: len(axes)])
-        check_shape(path, shape)
-        self.rows, self.columns, self.height, self.width = shape[:4]
-        require_inflation(path, dataset.nbytes, dataset.id.get_storage_size())
-        # Compressed pixels are decoded chunk by chunk.
-        chunk_bytes = math.prod(dataset.chunks or (0,)) * dataset.dtype.itemsize
-        admit(path, Promise(self.rows, self.columns, self.height, self.width, chunk_bytes))
-
-    def has(self, u: int, v: int) -> bool:
-        return True
-
-    def name(self, u: int, v: int) -> str:
-        return f"view ({u}, {v}) of {self._path}"
-
-    def size(self, u: int, v: int) -> tuple[int, int]:
-        return self.height, self.width
-
-    def read(self, u: int, v: int) -> View:
-        index = tuple({"u": u, "v": v}.get(axis, slice(None)) for axis in self._axes)
-        with decoding_hdf5(self._path), h5py.File(require_file(self._path), "r") as file:
-            pixels: NDArray[Any] = file[self._dataset_name][index]
-        left = [axis for axis in self._axes if axis not in "uv"]
-        pixels = pixels.transpose([left.index(axis) for axis in "yxc"[: pixels.ndim]])
-        return to_float_rgb(pixels, name=self.name(u, v))
+def _read_view(path: Path, name: str, axes: str, u: int, v: int) -> NDArray[Any]:
+    """The pixels of one view. The file is open only while it is read, so nothing needs to be closed."""
+    index = tuple({"u": u, "v": v}.get(axis, slice(None)) for axis in axes)
+    with decoding_hdf5(path), h5py.File(require_file(path), "r") as file:
+        pixels: NDArray[Any] = file[name][index]
+    left = [axis for axis in axes if axis not in "uv"]
+    return pixels.transpose([left.index(axis) for axis in "yxc"[: pixels.ndim]])
 
 
-def _old_parameters(path: Path, file: h5py.File, views: _DatasetViews) -> Parameters | None:
+def _old_parameters(path: Path, file: h5py.File, views: Promise) -> Parameters | None:
     """The camera. One unit of the file's lengths becomes a metre, one pixel of its sensor a millimetre."""
     try:
         baseline, focal_px, shift_px = (float(np.ravel(file.attrs[name])[0]) for name in _OLD_ATTRIBUTES)
@@ -128,20 +111,11 @@ def _old_parameters(path: Path, file: h5py.File, views: _DatasetViews) -> Parame
     return None
 
 
-def _old_disparities(file: h5py.File, views: _DatasetViews, product: float, shift_px: float) -> tuple[float, float]:
+def _old_disparities(file: h5py.File, views: Promise, product: float, shift_px: float) -> tuple[float, float]:
     """The range of the ground truth, where there is one; else from infinity to a guess as far on the other side."""
-    depth = file.get("GT_DEPTH")
-    if (
-        isinstance(depth, h5py.Dataset)
-        and depth.file.filename == file.filename
-        and depth.shape
-        == (
-            views.rows,
-            views.columns,
-            views.height,
-            views.width,
-        )
-    ):
+    depth, shape = file.get("GT_DEPTH"), (views.rows, views.columns, views.height, views.width)
+    is_inside = isinstance(depth, h5py.Dataset) and depth.file.filename == file.filename
+    if is_inside and depth.shape == shape:
         with np.errstate(invalid="ignore"):  # of damaged numbers
             values = np.asarray(depth[views.rows // 2, views.columns // 2], np.float64)
         values = values[np.isfinite(values) & (values > 0)]

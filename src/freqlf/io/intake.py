@@ -73,9 +73,9 @@ def read_text(path: Path, most_bytes: int = MOST_TEXT_BYTES) -> str:
         return read_bytes(path, most_bytes).decode("utf-8")
 
 
-def read_json(path: Path, most_bytes: int = MOST_TEXT_BYTES) -> Any:
+def read_json(path: Path) -> Any:
     """What a JSON file holds."""
-    return parse_json(read_text(path, most_bytes), str(path))
+    return parse_json(read_text(path), str(path))
 
 
 def parse_json(text: str, where: str) -> Any:

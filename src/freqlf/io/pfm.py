@@ -58,13 +58,11 @@ def _parse_scale(path: Path, text: bytes) -> float:
     return scale
 
 
-def write_pfm(path: Path, pixels: ArrayLike, *, big_endian: bool = False) -> None:
+def write_pfm(path: Path, pixels: ArrayLike) -> None:
     """Write (H, W) as `Pf` or (H, W, 3) as `PF`, atomically, as float32; the first row is the top one."""
     array = np.asarray(pixels)
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3) or array.size == 0:
         raise FreqLFError(f"a PFM file holds (H, W) or (H, W, 3) pixels, not the shape {array.shape}")
     magic = "Pf" if array.ndim == 2 else "PF"
-    scale = "1.0" if big_endian else "-1.0"
-    header = f"{magic}\n{array.shape[1]} {array.shape[0]}\n{scale}\n".encode()
-    content = array[::-1].astype(">f4" if big_endian else "<f4").tobytes()
-    write_bytes(Path(path), header + content)
+    header = f"{magic}\n{array.shape[1]} {array.shape[0]}\n-1.0\n".encode()
+    write_bytes(Path(path), header + array[::-1].astype("<f4").tobytes())

@@ -18,20 +18,17 @@ _SHOWN_LENGTH = 40
 
 @dataclass(frozen=True)
 class Range:
-    """Where a number must lie: from `low` to `high`, which itself is left out if it is `open`."""
+    """Where a number must lie: from `low` to `high`."""
 
     low: float
     high: float = math.inf
-    open: bool = False
 
     def __contains__(self, number: float) -> bool:
-        return self.low <= number and (number < self.high if self.open else number <= self.high)
+        return self.low <= number <= self.high
 
     def __str__(self) -> str:
         if self.high == math.inf:
             return f"at least {self.low:g}"
-        if self.open:
-            return f"at least {self.low:g} and below {self.high:g}"
         return f"between {self.low:g} and {self.high:g}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from freqlf.errors import FreqLFError
 from freqlf.io.viewgrid import InputOptions, ViewGrid
 from freqlf.io.views import View, ViewSource
-from freqlf.lightfield import LightField
+from freqlf.lightfield import LightField, list_views
 
 Brightness = Callable[[int, int], float]  # of view (u, v); negative if there is no such view
 
@@ -157,7 +157,7 @@ def _can_use(rows: range, columns: range, lines: Sequence[str], brightness: Brig
     window = LightField(len(rows), len(columns), {})
     centre = brightness(rows[window.centre[0]], columns[window.centre[1]])
     # The ends of lines come first: they are the darkest, and what need not be looked at is not read.
-    views = {view for line in lines for view in window.line(line)} - {window.centre}
+    views = [view for view in list_views(len(rows), len(columns), lines) if view != window.centre]
     outermost = sorted(views, key=lambda view: -max(abs(view[0] - window.centre[0]), abs(view[1] - window.centre[1])))
     return centre >= 0 and all(brightness(rows[u], columns[v]) >= _DIM * centre for u, v in outermost)
 

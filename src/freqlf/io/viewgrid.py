@@ -210,28 +210,36 @@ def grid_of_array(where: Path, array: NDArray[Any] | LateArray) -> ViewGrid:
     rows, columns, height, width = array.shape[:4]
     # Mapped files are read view by view, and arrays are there already.
     admit(where, Promise(rows, columns, height, width, array.nbytes if isinstance(array, LateArray) else 0))
-    return ViewGrid(rows, columns, _ArrayViews(where, array))
+
+    def read(u: int, v: int) -> NDArray[Any]:
+        return array.load()[u, v] if isinstance(array, LateArray) else array[u, v]
+
+    return ViewGrid(rows, columns, ContainedViews(where, (height, width), read))
 
 
-class _ArrayViews:
-    """Views of one array."""
+class ContainedViews:
+    """All views of one file or array, of one (height, width): `read` gives the pixels of view (u, v) as stored."""
 
-    def __init__(self, where: Path, array: NDArray[Any] | LateArray) -> None:
+    def __init__(self, where: Path, size: tuple[int, int], read: Callable[[int, int], NDArray[Any]]) -> None:
         self._where = where
-        self._array = array
+        self._size = size
+        self._read = read
 
     def has(self, u: int, v: int) -> bool:
+        """They are all there."""
         return True
 
     def name(self, u: int, v: int) -> str:
+        """The file, and which of its views."""
         return f"view ({u}, {v}) of {self._where}"
 
     def size(self, u: int, v: int) -> tuple[int, int]:
-        return self._array.shape[2], self._array.shape[3]
+        """That of all views."""
+        return self._size
 
     def read(self, u: int, v: int) -> View:
-        array = self._array.load() if isinstance(self._array, LateArray) else self._array
-        return to_float_rgb(array[u, v], name=self.name(u, v))
+        """The view's pixels."""
+        return to_float_rgb(self._read(u, v), name=self.name(u, v))
 
 
 def check_view_count(where: Path, rows: int, columns: int) -> None:

@@ -1,9 +1,8 @@
 """The parts of the networks whose arithmetic depends on the image size, as tensor operations of that size.
 
-Elsewhere sizes are plain numbers: modes are listed, windows counted, views written one by one. A graph that is
-exported for images of any size must compute all of that itself. While a network is traced, these formulations
-take the place of `HalfLines._warped`, `HalfLines.shrunk` and the transforms of `SpectralConv2d`; they are the same
-functions, up to rounding, and the tests hold them to it.
+Elsewhere sizes are plain numbers: modes are listed, windows counted. A graph that is exported for images of any size
+must compute all of that itself. While a network is traced, these formulations take the place of `HalfLines.shrunk` and
+the transforms of `SpectralConv2d`; they are the same functions, up to rounding, and the tests hold them to it.
 """
 
 import math
@@ -12,27 +11,10 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 if TYPE_CHECKING:
     from freqlf.models.halflines import HalfLines
     from freqlf.models.spectral import SpectralConv2d
-
-
-def warp(half_lines: "HalfLines", part: slice, disparity_px: Tensor) -> Tensor:
-    """`HalfLines._warped` with the grids of all views made at once instead of written into one by one."""
-    views = half_lines.views[:, part]
-    B, count, C, view_height, view_width = views.shape
-    H, W = disparity_px.shape[-2:]
-    top, left = half_lines.origin
-    steps = torch.tensor(half_lines.offsets[part], dtype=torch.float32).T.reshape(2, 1, count, 1, 1)
-    y = torch.arange(top, top + H)[:, None] - steps[0] * disparity_px  # B, views, H, W
-    x = torch.arange(left, left + W) - steps[1] * disparity_px
-    grid = torch.stack((x * (2 / (view_width - 1)) - 1, y * (2 / (view_height - 1)) - 1), dim=-1)
-    warped = F.grid_sample(
-        views.flatten(0, 1), grid.flatten(0, 1), mode="bilinear", padding_mode="border", align_corners=True
-    )
-    return warped.view(B, count, C, H, W)
 
 
 def shrink(half_lines: "HalfLines", scale: int) -> "HalfLines":

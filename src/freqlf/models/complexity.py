@@ -69,5 +69,5 @@ def _chain(module: nn.Module) -> int:
     reach = 0
     for part in module.modules():
         if isinstance(part, (nn.Conv2d, nn.Conv3d)):
-            reach += max(part.dilation) * (max(part.kernel_size[-2:]) - 1)
+            reach += max(part.kernel_size[-2:]) - 1
     return reach

@@ -32,53 +32,50 @@ def short_convolutions() -> Iterator[None]:
         _IS_SHORT.reset(token)
 
 
-def convolve(field: Tensor, weight: Tensor, bias: Tensor | None, dilation: int = 1) -> Tensor:
-    """A field (B, C, H, W) by a weight (channels, C, 3, 3), `dilation` pixels between taps, to the same size."""
+def convolve(field: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """A field (B, C, H, W) by a weight (channels, C, 3, 3), to the same size."""
     if _IS_SHORT.get():
         bias = None if bias is None else bias.bfloat16()
-        result = F.conv2d(field.bfloat16(), weight.bfloat16(), bias, padding=dilation, dilation=dilation)
+        result = F.conv2d(field.bfloat16(), weight.bfloat16(), bias, padding=1)
         return result.to(field.dtype) if torch.is_grad_enabled() else result
     is_learning = torch.is_grad_enabled() and weight.requires_grad and not torch.is_autocast_enabled(field.device.type)
     if _LEARNS_BY_PRODUCTS and is_learning and can_fuse(field.detach(), weight.detach()):
-        return _Convolution.apply(field, weight, bias, dilation)  # type: ignore[no-untyped-call]
-    return F.conv2d(field, weight, bias, padding=dilation, dilation=dilation)
+        return _Convolution.apply(field, weight, bias)  # type: ignore[no-untyped-call]
+    return F.conv2d(field, weight, bias, padding=1)
 
 
 class _Convolution(torch.autograd.Function):
     @staticmethod
-    def forward(context: Any, field: Tensor, weight: Tensor, bias: Tensor | None, dilation: int) -> Tensor:
+    def forward(context: Any, field: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         context.save_for_backward(field, weight)
-        context.dilation = dilation
-        return F.conv2d(field, weight, bias, padding=dilation, dilation=dilation)
+        return F.conv2d(field, weight, bias, padding=1)
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None, None]:
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, Tensor | None]:
         field, weight = context.saved_tensors
-        wants_field, _, wants_bias, _ = context.needs_input_grad
+        wants_field, _, wants_bias = context.needs_input_grad
         of_field: Tensor | None = None
         if wants_field:
-            spacing = [context.dilation] * 2
             mask = [True, False, False]
             of_field, _, _ = torch.ops.aten.convolution_backward(
-                gradient, field, weight, None, [1, 1], spacing, spacing, False, [0, 0], 1, mask
+                gradient, field, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1, mask
             )
         of_bias = gradient.sum(dim=(0, 2, 3)) if wants_bias else None
-        return of_field, correlate_taps(gradient, field, context.dilation), of_bias, None
+        return of_field, correlate_taps(gradient, field), of_bias
 
 
-def correlate_taps(gradient: Tensor, field: Tensor, dilation: int) -> Tensor:
+def correlate_taps(gradient: Tensor, field: Tensor) -> Tensor:
     """The gradient (channels, C, 3, 3) of the weight, from that of the result and the field that was convolved."""
-    line = field.shape[-1] + 2 * dilation
-    pixels, slopes = _surround_with_zeros(field, dilation), _surround_with_zeros(gradient, dilation)
+    line = field.shape[-1] + 2
+    pixels, slopes = _surround_with_zeros(field), _surround_with_zeros(gradient)
     # The first and the last pixels of the border see no tap inside of memory, and have no gradient anyway.
-    reach = dilation * (line + 1)
+    reach = line + 1
     inner = slopes[reach : len(slopes) - reach].T
-    steps = (-dilation, 0, dilation)
-    shifts = [dy * line + dx for dy, dx in product(steps, steps)]
+    shifts = [dy * line + dx for dy, dx in product((-1, 0, 1), repeat=2)]
     taps = [inner @ pixels[reach + shift : len(pixels) - reach + shift] for shift in shifts]
     return torch.stack(taps, dim=-1).unflatten(-1, (3, 3))
 
 
-def _surround_with_zeros(field: Tensor, width_px: int) -> Tensor:
+def _surround_with_zeros(field: Tensor) -> Tensor:
     """The pixels (B * (H + border) * (W + border), C) of a field with a border."""
-    return F.pad(field.permute(0, 2, 3, 1), (0, 0, *4 * [width_px])).flatten(0, 2)
+    return F.pad(field.permute(0, 2, 3, 1), (0, 0, 1, 1, 1, 1)).flatten(0, 2)

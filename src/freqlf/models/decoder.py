@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from freqlf.errors import FreqLFError
-from freqlf.models.coordinates import make_grid, resize_to, sample_at
 from freqlf.models.mixture import Mixture
 from freqlf.models.pointwise import multiply_pixels
 from freqlf.models.scale import gelu, scale_weights
@@ -19,31 +18,28 @@ class CoordinateMlp(nn.Module):
     (B, C, H, W) -> (B, outputs, H, W), as 1x1 convolutions. The first layer's matrix is kept in two parts, for the
     features and for q: their products are added, so nothing is concatenated.
 
-    Parameters: (C + 2)*h + h + h*h + h + h*outputs + outputs, without coordinates 2*h fewer.
+    Parameters: (C + 2)*h + h + h*h + h + h*outputs + outputs.
     """
 
-    def __init__(self, channels: int, hidden: int, outputs: int, *, coordinates: bool = True) -> None:
+    def __init__(self, channels: int, hidden: int, outputs: int) -> None:
         super().__init__()
         self.features = nn.Conv2d(channels, hidden, 1)
-        self.coordinates = nn.Conv2d(2, hidden, 1, bias=False) if coordinates else None
+        self.coordinates = nn.Conv2d(2, hidden, 1, bias=False)
         self.hidden = nn.Conv2d(hidden, hidden, 1)
         self.output = nn.Conv2d(hidden, outputs, 1)
         # The field arrives with a scale near one, whatever made it.
         scale_weights(self.features, after_gelu=False)
-        if self.coordinates is not None:
-            scale_weights(self.coordinates, after_gelu=False)
+        scale_weights(self.coordinates, after_gelu=False)
         scale_weights(self.hidden)
         scale_weights(self.output, gain=0.1)
 
     def forward(self, z: Tensor, q: Tensor) -> Tensor:
         """Outputs for features z (B, C, H, W) at coordinates q (B or 1, 2, H, W)."""
         height, width = z.shape[-2:]
-        first, second, last = (layer.weight.flatten(1) for layer in (self.features, self.hidden, self.output))
-        weights, parts = [first], [z]
-        if self.coordinates is not None:
-            weights.append(self.coordinates.weight.flatten(1))
-            parts.append(q.expand(len(z), -1, -1, -1))
-        hidden = gelu(multiply_pixels(weights, parts), self.features.bias)  # B, H*W, hidden
+        layers = (self.features, self.coordinates, self.hidden, self.output)
+        *first, second, last = (layer.weight.flatten(1) for layer in layers)
+        hidden = multiply_pixels(first, [z, q.expand(len(z), -1, -1, -1)])  # B, H*W, hidden
+        hidden = gelu(hidden, self.features.bias)
         hidden = gelu(hidden @ second.T, self.hidden.bias)
         # Outputs one map after the other in memory, as what is computed of them takes them.
         assert self.output.bias is not None
@@ -52,37 +48,32 @@ class CoordinateMlp(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Reads the latent field at pixels, on a finer grid or at queries; subclasses interpret the outputs."""
+    """Reads the latent field at pixels or at queries; subclasses interpret the outputs."""
 
-    def __init__(self, channels: int, hidden: int, outputs: int, components: int, *, coordinates: bool) -> None:
+    def __init__(self, channels: int, hidden: int, outputs: int, components: int) -> None:
         super().__init__()
         self.components = components
-        self.mlp = CoordinateMlp(channels, hidden, outputs, coordinates=coordinates)
+        self.mlp = CoordinateMlp(channels, hidden, outputs)
 
     def forward(
         self,
         z: Tensor,
         queries: Tensor | None = None,
         *,
-        size: tuple[int, int] | None = None,
         anchors: Tensor | None = None,
     ) -> Mixture:
         """A mixture (B, K, ...) from the latent field z (B, C, H, W).
 
         queries: (B, N, 2), normalised (x, y): the field is sampled there and the mixture is (B, K, N).
-        size: (height, width) of another grid over the same image, finer or coarser: (B, K, height, width).
-        Neither: the field's own grid, where sampling changes nothing and is left out.
+            None is the field's own grid, where sampling changes nothing and is left out: (B, K, H, W).
         anchors: (B, a, H, W), disparities in px to which the means are offsets. Component k belongs to anchor
             k modulo a, so any number of anchors up to K serves.
         """
-        if queries is not None and size is not None:
-            raise FreqLFError("a decoder takes queries or the size of a grid, not both")
         if anchors is not None and anchors.shape[1] > self.components:
             raise FreqLFError(f"{anchors.shape[1]} anchors for {self.components} components: use at most as many")
         if queries is None:
-            height, width = z.shape[-2:] if size is None else size
-            anchors = None if anchors is None else resize_to(anchors, height, width)
-            return self.decode(resize_to(z, height, width), make_grid(height, width, z).unsqueeze(0), anchors)
+            height, width = z.shape[-2:]
+            return self.decode(z, make_grid(height, width, z).unsqueeze(0), anchors)
         z = sample_at(z, queries).unsqueeze(3)  # B, C, N, 1: the queries as a column of pixels
         anchors = None if anchors is None else sample_at(anchors, queries).unsqueeze(3)
         mixture = self.decode(z, queries.transpose(1, 2).unsqueeze(3), anchors)
@@ -123,13 +114,12 @@ class MixtureDecoder(Decoder):
         hidden: int = 128,
         components: int = 5,
         *,
-        coordinates: bool = True,
         deviation_floor_px: float = 0.01,
         initial_spread_px: float = 1.5,
         initial_deviation_px: float = 1.0,
         offset_px: float = 1.0,
     ) -> None:
-        super().__init__(channels, hidden, 3 * components, components, coordinates=coordinates)
+        super().__init__(channels, hidden, 3 * components, components)
         if not 0 < deviation_floor_px < initial_deviation_px:
             raise FreqLFError(
                 f"deviations start at {initial_deviation_px} px, which must exceed their floor, "
@@ -157,9 +147,22 @@ class RegressionDecoder(Decoder):
     Its mean is the regression; its negative log-likelihood is half the squared error plus a constant.
     """
 
-    def __init__(self, channels: int = 128, hidden: int = 128, *, coordinates: bool = True) -> None:
-        super().__init__(channels, hidden, 1, 1, coordinates=coordinates)
+    def __init__(self, channels: int = 128, hidden: int = 128) -> None:
+        super().__init__(channels, hidden, 1, 1)
 
     def interpret(self, outputs: Tensor) -> Mixture:
         """The output is the mean."""
         return Mixture(torch.zeros_like(outputs), outputs, torch.ones_like(outputs))
+
+
+def make_grid(height: int, width: int, like: Tensor) -> Tensor:
+    """Normalised coordinates q = (x, y) of an image's pixels, (2, H, W): the corner pixels' centres are at -1 and 1."""
+    x = torch.linspace(-1, 1, width, dtype=like.dtype, device=like.device)
+    y = torch.linspace(-1, 1, height, dtype=like.dtype, device=like.device)
+    return torch.stack(torch.meshgrid(x, y, indexing="xy"))
+
+
+def sample_at(field: Tensor, queries: Tensor) -> Tensor:
+    """Bilinear samples (B, C, N) of a field (B, C, H, W) at queries (B, N, 2); outside, the nearest border value."""
+    sampled = F.grid_sample(field, queries.unsqueeze(2), padding_mode="border", align_corners=True)
+    return sampled.squeeze(3)

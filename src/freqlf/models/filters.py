@@ -1,5 +1,6 @@
 """Small neighbourhood filters over (B, C, H, W); windows have odd sides and end at the image's border."""
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -10,9 +11,9 @@ from freqlf.models.kernels import can_fuse
 def box_mean(field: Tensor, window_px: int) -> Tensor:
     """Mean over a square window, of those pixels that lie inside of the image."""
     if can_fuse(field):
-        from freqlf.models.kernels.filters import filter_box
+        from freqlf.models.kernels.filters import average_rows, filter_rows
 
-        return filter_box(field, window_px)
+        return filter_rows(average_rows, field, window_px)
     return F.avg_pool2d(field, window_px, stride=1, padding=window_px // 2, count_include_pad=False)
 
 
@@ -26,9 +27,9 @@ def resample(field: Tensor, height: int, width: int) -> Tensor:
 def local_maximum(field: Tensor, window_px: int) -> Tensor:
     """Largest value in a square window; computed along one axis, then along the other."""
     if can_fuse(field):
-        from freqlf.models.kernels.filters import filter_maximum
+        from freqlf.models.kernels.filters import extreme_rows, filter_rows
 
-        return filter_maximum(field, window_px)
+        return filter_rows(extreme_rows, field, window_px, np.float32(1))
     reach = window_px // 2
     along_x = F.max_pool2d(field, (1, window_px), stride=1, padding=(0, reach))
     return F.max_pool2d(along_x, (window_px, 1), stride=1, padding=(reach, 0))
@@ -37,18 +38,18 @@ def local_maximum(field: Tensor, window_px: int) -> Tensor:
 def local_minimum(field: Tensor, window_px: int) -> Tensor:
     """Smallest value in a square window."""
     if can_fuse(field):
-        from freqlf.models.kernels.filters import filter_minimum
+        from freqlf.models.kernels.filters import extreme_rows, filter_rows
 
-        return filter_minimum(field, window_px)
+        return filter_rows(extreme_rows, field, window_px, np.float32(-1))
     return -local_maximum(-field, window_px)
 
 
 def median3(field: Tensor) -> Tensor:
     """Median of the 3x3 neighbourhood; the border is repeated outwards."""
     if can_fuse(field):
-        from freqlf.models.kernels.filters import filter_median
+        from freqlf.models.kernels.filters import filter_rows, median_rows
 
-        return filter_median(field)
+        return filter_rows(median_rows, field)
     H, W = field.shape[-2:]
     padded = F.pad(field, (1, 1, 1, 1), mode="replicate")
     values = [padded[..., y : y + H, x : x + W] for y in range(3) for x in range(3)]

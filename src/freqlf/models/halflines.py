@@ -129,7 +129,7 @@ class HalfLines:
         B, V, C, H, W = self.views.shape
         size = (max(H // scale, 1), max(W // scale, 1))
         if can_fuse(self.views):
-            from freqlf.models.kernels.shrinking import shrink_views
+            from freqlf.models.kernels.packing import shrink_views
 
             views = shrink_views(self.views, *size)
         else:
@@ -206,28 +206,16 @@ class HalfLines:
 
         Bilinear; what falls outside of a view takes its nearest border pixel.
         """
-        if torch.jit.is_tracing():
-            return anysize.warp(self, part, disparity_px)
         views = self.views[:, part]
         B, count, C, view_height, view_width = views.shape
-        H, W = disparity_px.shape[-2:]
+        y, x = self._pixels(*disparity_px.shape[-2:])
+        down, right = disparity_px.new_tensor(self.offsets[part]).T.reshape(2, 1, count, 1, 1)
         # align_corners: pixel centres 0 .. W-1 map to -1 .. 1
-        scale_y, scale_x = 2 / max(view_height - 1, 1), 2 / max(view_width - 1, 1)
-        y, x = self._pixels(H, W)
-        y, x = y * scale_y - 1, x * scale_x - 1
-        disparity = disparity_px[:, 0]
-        grid = disparity.new_empty(B, count, H, W, 2)
-        for view, (du, dv) in enumerate(self.offsets[part]):
-            torch.sub(x, disparity, alpha=dv * scale_x, out=grid[:, view, :, :, 0])
-            torch.sub(y, disparity, alpha=du * scale_y, out=grid[:, view, :, :, 1])
-        warped = F.grid_sample(
-            views.flatten(0, 1),
-            grid.view(B * count, H, W, 2),
-            mode="bilinear",
-            padding_mode="border",
-            align_corners=True,
-        )
-        return warped.view(B, count, C, H, W)
+        y = (y - down * disparity_px) * (2 / max(view_height - 1, 1)) - 1  # B, views, H, W
+        x = (x - right * disparity_px) * (2 / max(view_width - 1, 1)) - 1
+        grid = torch.stack((x, y), dim=-1).flatten(0, 1)
+        warped = F.grid_sample(views.flatten(0, 1), grid, mode="bilinear", padding_mode="border", align_corners=True)
+        return warped.view(B, count, C, *disparity_px.shape[-2:])
 
     def _visible(self, index: int, rooms: tuple[Room, Room]) -> Tensor:
         """Which views of a half-line show which pixels inside of their frame, (B, views, H, W), 1 or 0."""

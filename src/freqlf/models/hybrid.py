@@ -14,6 +14,7 @@ from freqlf.models.spectral import Field, SpectralConv2d
 # Variance that the branches contribute before the activation at initialisation. The two convolutions keep the
 # scale of any field; the Fourier branch comes on top, since of noise it passes next to nothing.
 SKIP_POWER, LOCAL_POWER, FOURIER_POWER = 1 / 3, 2 / 3, 1 / 4
+RESIDUAL_POWER = 1 / 4  # of all branches together, beside a residual path
 
 
 class HybridLayer(nn.Module):
@@ -21,10 +22,9 @@ class HybridLayer(nn.Module):
 
     fourier, local: switch the branches K and C; the pointwise W always stays.
     residual: z + K(a) + C(a) + W(a) with a = GELU(z) instead, which suits short training; at
-        initialisation each layer multiplies the variance by about 1 + residual_power.
+        initialisation each layer multiplies the variance by about 1 + RESIDUAL_POWER.
     normalised: with `residual`, a = GELU(N(z)), N taking mean and deviation out of the channels of every pixel. In deep
         stacks that keeps an optimizer from letting all layers grow.
-    dilation: distance between the taps of the 3x3 kernel, in pixels.
 
     Parameters: 2*C*C*k1*k2 (Fourier, real numbers) + 9*C*C (local) + C*C + C (skip).
     """
@@ -39,21 +39,19 @@ class HybridLayer(nn.Module):
         fourier: bool = True,
         local: bool = True,
         residual: bool = False,
-        residual_power: float = 0.25,
         normalised: bool = False,
         field: Field = "index",
         reference_px: tuple[int, int] | None = None,
-        dilation: int = 1,
     ) -> None:
         super().__init__()
         self.channels, self.residual, self.normalised = channels, residual, normalised
-        power = residual_power if residual else 1.0
+        power = RESIDUAL_POWER if residual else 1.0
         self.skip = nn.Conv2d(channels, channels, 1)
         scale_weights(self.skip, gain=math.sqrt(power * (SKIP_POWER if local else 1.0)))
         self.local: nn.Conv2d | None = None
         if local:
             # The skip has a bias already.
-            self.local = nn.Conv2d(channels, channels, 3, padding=dilation, dilation=dilation, bias=False)
+            self.local = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
             self.register_buffer("centre_tap", F.pad(torch.ones(1, 1, 1, 1), (1, 1, 1, 1)), persistent=False)
             scale_weights(self.local, gain=math.sqrt(power * LOCAL_POWER))
         self.fourier: SpectralConv2d | None = None
@@ -81,12 +79,12 @@ class HybridLayer(nn.Module):
             return self.skip(activated)
         # The 1x1 kernel is the centre tap of a 3x3 one: one convolution for both.
         weight = self.local.weight + self.skip.weight * self.centre_tap
-        return convolve(activated, weight, self.skip.bias, self.reach_px)
+        return convolve(activated, weight, self.skip.bias)
 
     @property
     def reach_px(self) -> int:
         """How far the convolution sees."""
-        return 0 if self.local is None else self.local.dilation[0]
+        return 0 if self.local is None else 1
 
     def finish(self, z: Tensor, update: Tensor) -> Tensor:
         """The layer's output from its input and the sum of its branches, whose memory it may take."""

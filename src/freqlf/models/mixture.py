@@ -66,21 +66,18 @@ class Mixture:
         spread = self.means - (weights * self.means).sum(dim=1, keepdim=True)
         return (weights * (self.deviations.square() + spread.square())).sum(dim=1)
 
-    def mode(self) -> Tensor:
-        """The mean of the heaviest component: commits to one surface."""
-        return self._heaviest_mean().squeeze(1)
-
     def local_mean(self, radius_px: float = 0.3) -> Tensor:
         """The mean over the components whose means lie within `radius_px` of the heaviest one's.
 
-        Commits to one surface like the mode, but keeps the precision of components that agree.
+        Commits to one surface, but keeps the precision of components that agree.
         """
-        near = (self.means - self._heaviest_mean()).abs() <= radius_px
+        heaviest = self.means.gather(1, self.logits.argmax(dim=1, keepdim=True))
+        near = (self.means - heaviest).abs() <= radius_px
         weights = self.logits.masked_fill(~near, -math.inf).softmax(dim=1)
         return (weights * self.means).sum(dim=1)
 
     def tempered_mean(self, power: float = _POWER) -> Tensor:
-        """The mean under the weights raised to a power: between the mean (1) and the mode (infinity).
+        """The mean under the weights raised to a power: between the mean (1) and that of the heaviest component.
 
         Small stray weights no longer pull the estimate off its surface, yet two equal surfaces still average.
         """
@@ -160,9 +157,6 @@ class Mixture:
     def shifted(self, by_px: float | Tensor) -> "Mixture":
         """The mixture of disparity + by_px: that of the light field sheared by as much."""
         return Mixture(self.logits, self.means + by_px, self.deviations)
-
-    def _heaviest_mean(self) -> Tensor:
-        return self.means.gather(1, self.logits.argmax(dim=1, keepdim=True))
 
     def _can_fuse(self) -> bool:
         return can_fuse(self.logits, self.means, self.deviations)

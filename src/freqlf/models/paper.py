@@ -64,20 +64,13 @@ class FieldModel(DisparityModel[Views]):
     def look(self, views: Views, tiling: Tiling = WHOLE) -> Tensor:
         """The encoder's features (B, channels, H, W)."""
 
-    def forward(
-        self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, *, size: tuple[int, int] | None = None
-    ) -> Mixture:
-        """The disparity of the centre view; `queries` or `size` say where to decode, see `Decoder`."""
-        return self.decoder(self.encode(self.pack(stacks)), queries, size=size)
-
     def forward_passes(
         self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, beliefs: Tensor | None = None
     ) -> list[Mixture]:
         """The mixture as a list: this model has one pass. See `decodes_lift`."""
-        if not self.decodes_lift:
-            return [self(stacks, queries)]
         field = self.raise_features(self.look(self.pack(stacks)))
-        return [self.decoder(field), self.decoder(update_field(self.layers, field, WHOLE, "layer"), queries)]
+        lifted = [self.decoder(field)] if self.decodes_lift else []
+        return [*lifted, self.decoder(update_field(self.layers, field, WHOLE, "layer"), queries)]
 
     @torch.inference_mode()
     def stream(self, views: Views, read: Reader, tiling: Tiling = WHOLE) -> Tensor:

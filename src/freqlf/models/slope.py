@@ -1,10 +1,10 @@
-"""A dense EPI slope field: no learning, and no disparity is ever enumerated.
+"""A dense EPI slope field, and a model made of it: no learning, and no disparity is ever enumerated.
 
 The slope of an EPI line is a ratio of derivatives. The views are warped to the centre by the current slope,
 the slope that is left follows by robust least squares over a small window, and so on from coarse to fine.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -13,10 +13,16 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from freqlf.errors import FreqLFError
+from freqlf.lightfield import LightField
+from freqlf.models.base import DisparityModel, Reader
+from freqlf.models.config import EPI_LINES
 from freqlf.models.filters import box_mean, median3, resample
+from freqlf.models.footprint import MAPS, Footprint, count_warp_numbers
 from freqlf.models.halflines import HalfLines
 from freqlf.models.kernels import can_fuse
-from freqlf.models.tiles import split_into_tiles
+from freqlf.models.mixture import Mixture
+from freqlf.models.tiles import WHOLE, Tiling, split_into_tiles
+from freqlf.models.views import read_half_lines
 
 
 @dataclass(frozen=True)
@@ -174,3 +180,48 @@ def _list_neighbours(padded: Tensor, reach: int) -> list[Tensor]:
     H, W = padded.shape[-2] - 2 * reach, padded.shape[-1] - 2 * reach
     places = [(y, x) for y in (0, reach, 2 * reach) for x in (0, reach, 2 * reach) if (y, x) != (reach, reach)]
     return [padded[..., y : y + H, x : x + W] for y, x in places]
+
+
+class SlopeModel(DisparityModel[HalfLines]):
+    """Nothing is learned, and nothing is known about how sure the slopes are."""
+
+    is_probabilistic = False
+
+    def __init__(self, options: SlopeOptions = SlopeOptions(), lines: tuple[str, ...] = EPI_LINES) -> None:  # noqa: B008
+        """lines: one of the two is enough, as of a single row of views."""
+        super().__init__()
+        self.options = options
+        self.lines = lines
+
+    def forward_passes(
+        self, stacks: Mapping[str, Tensor], queries: Tensor | None = None, beliefs: Tensor | None = None
+    ) -> list[Mixture]:
+        """The slope as the mean of a single component of no meaningful deviation."""
+        assert queries is None, "the slope field is known at pixels only"
+        return [_certain(estimate_slope(HalfLines.from_stacks(stacks, self.lines), self.options).slope_px)]
+
+    def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
+        """Both lines, packed by half-lines."""
+        return read_half_lines(light_field, self.lines, device, forget=forget)
+
+    @torch.inference_mode()
+    def stream(self, views: HalfLines, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
+        """The slope field, found in tiles and read as a whole."""
+        tiling.report("slope", 0, 1)
+        maps = read(_certain(estimate_slope(views, self.options, tiling.side_px).slope_px))
+        tiling.report("slope", 1, 1)
+        return maps
+
+    def footprint(self, views: int) -> Footprint:
+        """The views at half and coarser resolutions are all that is added."""
+        view_bytes = 4 * 3 * views
+        return Footprint(
+            view_bytes,
+            image_bytes=view_bytes // 3 + 4 * MAPS,
+            tile_bytes=4 * count_warp_numbers(views, len(self.lines)),
+            margin_px=5,
+        )
+
+
+def _certain(slope_px: Tensor) -> Mixture:
+    return Mixture(torch.zeros_like(slope_px), slope_px, torch.ones_like(slope_px))

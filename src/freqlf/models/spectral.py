@@ -91,10 +91,6 @@ class SpectralConv2d(nn.Module):
         reference = "" if self.reference_px is None else f", reference_px={self.reference_px}"
         return f"{self.channels}, modes={self.modes}, field={self.field!r}{reference}"
 
-    def complex_weight(self) -> Tensor:
-        """The weights as complex numbers, (C out, C in, k1, k2)."""
-        return torch.complex(*self.weight.unbind(2)).permute(3, 2, 0, 1)
-
     def forward(self, z: Tensor, onto: Tensor | None = None) -> Tensor:
         """Apply the layer by truncated transforms; the memory format of `z` is kept.
 

@@ -12,8 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from freqlf.models.base import Reader
-from freqlf.models.coordinates import make_grid
-from freqlf.models.decoder import Decoder
+from freqlf.models.decoder import Decoder, make_grid
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.tiles import Tile, Tiling
 

@@ -90,7 +90,12 @@ class Estimate:
     @property
     def depth_mm(self) -> Map:
         """Depth (H, W) along the optical axis in mm, infinite from the disparity of infinity on; needs a camera."""
-        return compute_depth_mm(self.disparity_px, self._camera())
+        if self.parameters is None:
+            raise FreqLFError(
+                "depth needs the camera, which this light field's file does not describe; give --camera FILE, or "
+                "--near-m and --far-m (the distances of the nearest and farthest things)"
+            )
+        return compute_depth_mm(self.disparity_px, self.parameters)
 
     def points(self, limits: PointFilter = STANDARD_LIMITS) -> PointCloud:
         """Coloured points in the central camera's frame, in mm; without a camera they have no unit.
@@ -178,14 +183,6 @@ class Estimate:
         lines = [repr(self), *(f"warning: {warning}" for warning in self.warnings)]
         text = "<br>".join(map(html.escape, lines))
         return f'<p>{text}</p><img alt="disparity" src="data:image/png;base64,{picture}">'
-
-    def _camera(self) -> Parameters:
-        if self.parameters is None:
-            raise FreqLFError(
-                "depth needs the camera, which this light field's file does not describe; give --camera FILE, or "
-                "--near-m and --far-m (the distances of the nearest and farthest things)"
-            )
-        return self.parameters
 
     def _guess_depth(self) -> tuple[Map, Parameters]:
         """Disparities from 0 on, and a camera with which the scene looks right, though nobody knows how large it is."""

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
-from freqlf.io.files import replacing_directory, write_bytes, write_json
+from freqlf.io.arrays import write_npy
+from freqlf.io.files import replacing_directory, write_json
 from freqlf.io.image import write_image
 from freqlf.io.pfm import write_pfm
 from freqlf.io.ply import write_ply
@@ -31,13 +31,12 @@ from freqlf.outputs.poses import write_poses
 from freqlf.outputs.previews import preview_deviation, preview_disparity
 from freqlf.outputs.refocus import present_views, refocus, render_all_in_focus
 from freqlf.outputs.smallviews import shrink_views, write_small_views
-from freqlf.outputs.viewer.estimates import COMPARISON, PAGE, VIEWS
+from freqlf.outputs.viewer.estimates import COMPARISON, PAGE, RECORD, VIEWS
 from freqlf.provenance import describe_run
 from freqlf.weights.calibration import Calibration
 
 Writer = Callable[[Path], None]
 
-RECORD = "estimate.json"
 POSES = "poses"
 _PERCENT = round(100 * INTERVAL)
 
@@ -148,7 +147,7 @@ def _prepare_files(estimate: Estimate, cloud: PointCloud | None, options: Output
         f"{name}.pfm": partial(write_pfm, pixels=values) for name, values in maps.items() if values is not None
     }
     writers["disparity.png"] = partial(write_png16, values=estimate.disparity_px)
-    writers["disparity.npy"] = partial(_write_npy, values=estimate.disparity_px)
+    writers["disparity.npy"] = partial(write_npy, array=np.asarray(estimate.disparity_px, np.float32))
     if cloud is not None:
         meaning = CONTENTS["pointcloud.ply"] if cloud.has_unit else UNITLESS
         comments = (f"freqlf, model {model}", meaning)
@@ -185,12 +184,6 @@ def _origin(estimate: Estimate) -> str:
 
 def _write_picture(path: Path, view: View) -> None:
     write_image(path, np.rint(view * np.float32(255)).astype(np.uint8))
-
-
-def _write_npy(path: Path, values: NDArray[np.floating]) -> None:
-    content = BytesIO()
-    np.save(content, np.asarray(values, dtype=np.float32), allow_pickle=False)
-    write_bytes(path, content.getvalue())
 
 
 def _describe(estimate: Estimate, cloud: PointCloud | None, options: OutputOptions) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freqlf.errors import FreqLFError
+from freqlf.io.arrays import write_npy
 from freqlf.io.files import write_json
 from freqlf.io.image import write_image
 from freqlf.io.parameters import Parameters
@@ -69,8 +70,7 @@ def write_llff(folder: Path, light_field: LightField, camera: Parameters, depth_
         position = _position_m(camera, u - light_field.centre[0], v - light_field.centre[1])
         pose = np.column_stack([rotation, position, [height, width, _focal_px(camera)]])  # 3, 5
         rows.append([*pose.ravel(), *depth_range_m])
-    with (folder / "poses_bounds.npy").open("wb") as file:
-        np.save(file, np.array(rows), allow_pickle=False)
+    write_npy(folder / "poses_bounds.npy", np.array(rows))
 
 
 def _focal_px(camera: Parameters) -> float:

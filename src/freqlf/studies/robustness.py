@@ -19,8 +19,8 @@ from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, Scores, mean_scores, sc
 from freqlf.evaluation.tables import Table, format_number
 from freqlf.inference.estimate import Estimator
 from freqlf.io.views import View
-from freqlf.lightfield import LINES, LightField
-from freqlf.studies.headings import METRICS
+from freqlf.lightfield import LightField, list_views
+from freqlf.studies.summary import METRICS
 
 ChangeView = Callable[[View, np.random.Generator], NDArray[np.floating]]
 
@@ -50,7 +50,7 @@ class Degradation:
         assert kind.change_view is not None
         change = kind.change_view(self.amount)
         views = {}
-        for u, v in sorted({view for line in LINES for view in light_field.line(line)}):
+        for u, v in list_views(light_field.rows, light_field.columns):
             rng = np.random.default_rng([zlib.crc32(self.kind.encode()), u, v])
             is_kept = kind.keeps_centre and (u, v) == light_field.centre
             pixels = light_field.view(u, v)

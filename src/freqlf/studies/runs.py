@@ -12,11 +12,11 @@ from freqlf.data.samples import Sample
 from freqlf.errors import FreqLFError
 from freqlf.io.files import write_json
 from freqlf.io.intake import read_json
+from freqlf.models.base import DisparityModel
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_parameters
 from freqlf.models.description import config_to_dict
 from freqlf.provenance import describe_run
-from freqlf.studies.beginning import begin_with
 from freqlf.studies.budget import choose_clock, count_steps, measure_step_seconds
 from freqlf.studies.variants import Variant
 from freqlf.training.checkpoint import require_same_run
@@ -25,7 +25,7 @@ from freqlf.training.recipe import Recipe
 from freqlf.training.train import LAST, PICTURES, RunOptions, train
 from freqlf.training.validation import draw_validation, validate
 from freqlf.weights.checkpoint import Checkpoint, first_difference, load_checkpoint
-from freqlf.weights.load import load_model
+from freqlf.weights.load import find_weights, load_model, read_any_weights
 
 PLAN, RESULT, RUNS = "plan.json", "result.json", "runs"
 
@@ -198,6 +198,26 @@ def _run(
     mean = validation.mean()
     print(f"{variant.name}, seed {seed}: MSE x100 {mean['mse_100']:.3f}, BadPix(0.07) {mean['badpix_007']:.2f} %")
     return result
+
+
+def begin_with(model: DisparityModel[Any], source: str, variants: Sequence[Variant]) -> None:
+    """Put those trained weights into the model that all variants have in common.
+
+    What one of them lacks, or has in another shape, is left to learn for all of them: else a variant would be judged
+    by how well it does without what the others were trained with.
+    """
+    with torch.device("meta"):
+        states = [build_model(variant.config).state_dict() for variant in variants]
+    path = find_weights(source)
+    trained, own = read_any_weights(path).state, model.state_dict()
+    shared = [
+        name
+        for name, values in trained.items()
+        if name in own and all(name in state and state[name].shape == values.shape for state in states)
+    ]
+    if not shared:
+        raise FreqLFError(f"{path} has no weights that all variants share; choose those of the study's preset")
+    model.load_state_dict(own | {name: trained[name] for name in shared})
 
 
 def _find_costs(study: Study, scenes: Scenes, processes: Processes) -> dict[str, Cost]:

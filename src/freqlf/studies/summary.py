@@ -1,16 +1,31 @@
-"""From runs to statements: mean and deviation over seeds, differences to the full model, tables."""
+"""From runs to statements: mean and deviation over seeds, differences to the full model, tables, a chart, files."""
 
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from freqlf.evaluation.tables import Row, Table, find_best, format_number
-from freqlf.studies.headings import ESTIMATES, METRICS
-from freqlf.studies.runs import RunResult
+import torch
+from matplotlib.figure import Figure
+
+from freqlf.evaluation.comparison import DIGITS, HEADINGS
+from freqlf.evaluation.metrics import DEFAULT_BORDER_PX, describe_protocol
+from freqlf.evaluation.tables import Row, Table, find_best, format_number, to_markdown
+from freqlf.io.files import write_json, write_text
+from freqlf.outputs.canvas import save_figure
+from freqlf.provenance import describe_run
+from freqlf.studies.runs import Cost, RunResult, Scenes, Study
 
 ALL = "all"  # the mean over scenes
+# Point estimate to title, and to what a chart calls it.
+ESTIMATES = {
+    "mean": "estimate: the mixture's mean, as in the paper",
+    "tempered_mean": "estimate: the tempered mean",
+}
+_SHOWN = {"mean": "mixture mean", "tempered_mean": "tempered mean"}
+# What studies report: metric to heading and digits after the point.
+METRICS = {metric: (HEADINGS[metric], DIGITS[metric]) for metric in ("mse_100", "badpix_007")}
 
 
 @dataclass(frozen=True)
@@ -150,3 +165,68 @@ def _notes(summary: Summary) -> tuple[str, ...]:
     if counts == {1}:
         return ("One seed, so nothing is known about the deviation.",)
     return (f"Mean ± standard deviation over {seeds}.",)
+
+
+def draw_study(summary: Summary, title: str) -> Figure:
+    """A panel per metric; bars are means over seeds, points the seeds."""
+    figure = Figure(figsize=(11, 1.6 + 0.55 * len(summary.variants)), layout="constrained")
+    thickness = 0.8 / len(_SHOWN)
+    for axes, (metric, (heading, digits)) in zip(
+        figure.subplots(1, len(METRICS), sharey=True), METRICS.items(), strict=True
+    ):
+        for number, (estimate, label) in enumerate(_SHOWN.items()):
+            for row, variant in enumerate(summary.variants):
+                y = row + (number - (len(_SHOWN) - 1) / 2) * thickness
+                spread = summary.spread(variant, estimate, metric)
+                axes.barh(
+                    y, spread.mean, 0.9 * thickness, color=f"C{number}", alpha=0.6, label=label if row == 0 else None
+                )
+                points = list(spread.by_seed.values())
+                axes.plot(points, [y] * len(points), "o", color="black", markersize=3)
+                axes.annotate(
+                    spread.format(digits),
+                    (max(points), y),
+                    xytext=(6, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize="small",
+                )
+        axes.set_yticks(range(len(summary.variants)), summary.variants)
+        axes.set_xlabel(f"{heading}, mean over {', '.join(summary.scenes)}")
+        axes.margins(x=0.3)  # room for the numbers
+        axes.set_xlim(left=0)
+        axes.grid(axis="x", alpha=0.3)
+    figure.axes[0].invert_yaxis()
+    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(_SHOWN))
+    figure.suptitle(title)
+    return figure
+
+
+def write_files(study: Study, costs: dict[str, Cost], scenes: Scenes, results: Sequence[RunResult]) -> list[Table]:
+    """Write study.json, tables.md and study.png of the finished runs, and return their tables."""
+    summary = Summary(results)
+    budget = "equal steps" if study.minutes is None else f"{study.minutes:g} minutes a run"
+    content = {
+        "provenance": describe_run(
+            command=f"study {study.kind}",
+            preset=study.preset,
+            recipe=study.recipe.values(),
+            scenes=scenes.names() | {"scored": list(summary.scenes)},
+            threads=torch.get_num_threads(),
+            torch=torch.__version__,
+        ),
+        "protocol": describe_protocol(DEFAULT_BORDER_PX),
+        "minutes": study.minutes,
+        "weights": study.weights,
+        "costs": {name: asdict(cost) for name, cost in costs.items()},
+        "seeds": study.seeds,
+        "is_complete": len(results) == len(study.variants) * len(study.seeds),
+        "baseline": study.baseline,
+        "variants": summary.values(study.baseline),
+        "runs": [asdict(result) for result in results],
+    }
+    tables = tabulate(summary, study.baseline)
+    write_json(study.directory / "study.json", content)
+    write_text(study.directory / "tables.md", "\n".join(map(to_markdown, tables)))
+    save_figure(study.directory / "study.png", draw_study(summary, f"{study.kind} of {study.preset}, {budget}"))
+    return tables

@@ -36,9 +36,9 @@ def divide_errors(error_px: NDArray[np.floating], unit_px: NDArray[np.floating])
     return standard
 
 
-def calibration_error(covered: NDArray[np.floating], levels: tuple[float, ...] = LEVELS) -> float:
-    """The coverage ECE: mean distance between coverage and level."""
-    return float(np.mean(np.abs(covered - np.array(levels))))
+def calibration_error(covered: NDArray[np.floating]) -> float:
+    """The coverage ECE: mean distance between coverage and level, over `LEVELS`."""
+    return float(np.mean(np.abs(covered - np.array(LEVELS))))
 
 
 @dataclass(frozen=True)

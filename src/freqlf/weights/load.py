@@ -10,7 +10,7 @@ from freqlf.io.intake import decoding
 from freqlf.models.base import DisparityModel
 from freqlf.models.build import build_model
 from freqlf.models.description import config_from_dict
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.checkpoint import load_checkpoint, load_state
 from freqlf.weights.files import WeightFile, read_weights

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.ndimage import map_coordinates, maximum_filter
 
 from freqlf.data.hci import Scene, write_scene
@@ -103,7 +104,14 @@ def test_a_positive_disparity_moves_left_and_up(layout):
 
 def test_the_same_seed_gives_the_same_scene_on_any_number_of_threads():
     options = replace(SMALL, noise=0.02, blur_px=0.5, exposure_jitter=0.05)
-    first, second = render_scene(5, options, threads=1), render_scene(5, options, threads=3)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(1)
+        first = render_scene(5, options)
+        torch.set_num_threads(3)
+        second = render_scene(5, options)
+    finally:
+        torch.set_num_threads(before)
     assert first.parameters == second.parameters
     np.testing.assert_array_equal(first.disparity_px, second.disparity_px)
     for view in options.all_views:

@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from freqlf.evaluation import figures
-from freqlf.evaluation.figures.lightfield import _clear_points
+from freqlf.evaluation.figures import lightfield as figures
+from freqlf.evaluation.figures.lightfield import _clear_points, draw_overview
 from freqlf.io.image import read_pixels
 from freqlf.lightfield import LightField
+from freqlf.outputs.canvas import save_figure
+from freqlf.outputs.pointcloud import PointCloud
 
 
 @pytest.mark.parametrize("draw", [figures.draw_epi, figures.draw_vertical_epi])
@@ -59,7 +61,22 @@ def test_a_disparity_map_has_a_colour_bar_and_hides_what_is_invalid():
 def test_figures_are_written_as_png(tmp_path):
     figure = figures.draw_view(np.full((8, 8, 3), 0.5, np.float32), "grey")
     assert isinstance(figure, Figure)
-    figures.save_figure(tmp_path / "a.png", figure)
+    save_figure(tmp_path / "a.png", figure)
     pixels = read_pixels(tmp_path / "a.png")
     assert pixels.shape[2] == 3
     assert (np.abs(pixels.astype(int) - 128) <= 1).all(axis=2).mean() > 0.3  # most of the picture is the grey view
+
+
+def test_panels_and_points_are_drawn(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    view, disparity_px = rng.random((24, 32, 3), np.float32), rng.random((24, 32))
+    red = PointCloud(rng.uniform((0, 0, 2), (1, 1, 3), (500, 3)), np.full((500, 3), (255, 0, 0), np.uint8))
+    assert len(draw_overview(view, disparity_px, None, red).axes) == 3
+    figure = draw_overview(view, disparity_px, 0.1 * disparity_px, red)
+    assert [axes.get_title() for axes in figure.axes] == [
+        *("central view", "disparity", "standard deviation", "point cloud")
+    ]
+    save_figure(tmp_path / "overview.png", figure)
+    pixels = read_pixels(tmp_path / "overview.png")
+    right = pixels[:, -pixels.shape[1] // 4 :, :3].astype(int)
+    assert ((right[..., 0] > 200) & (right[..., 1:] < 50).all(axis=-1)).sum() > 500  # the points

@@ -1,9 +1,22 @@
+import os
 import time
 
 import pytest
+import torch
 
+from freqlf.errors import FreqLFError
 from freqlf.lightfield import LightField
-from freqlf.studies.cost.measurement import Cost, best_times, measure_cost, random_light_field, time_spectral
+from freqlf.models.complexity import count_parameters
+from freqlf.studies.cost.measurement import (
+    Cost,
+    Yardstick,
+    best_times,
+    make_strip,
+    measure_cost,
+    random_light_field,
+    run_in_fresh_process,
+    time_spectral,
+)
 
 
 def test_best_times_tell_a_slow_call_from_a_fast_one() -> None:
@@ -51,3 +64,19 @@ def test_json_has_what_was_measured_and_what_follows() -> None:
     values = Cost("mine", 32, False, (1.0, 3.0), 10.0, 200.0, 4_000_000_000, 16.0).values()
     assert values["seconds"] == (1.0, 3.0)
     assert (values["mean_s"], values["best_s"], values["gflops"], values["share_of_gemm"]) == (2.0, 1.0, 8.0, 0.5)
+
+
+def test_a_process_that_fails_or_ends_is_told_in_one_line() -> None:
+    with pytest.raises(FreqLFError, match=r"a measurement failed: .*nothing"):
+        measure_cost("nothing", 32, repeats=0)
+    with pytest.raises(FreqLFError, match="ended without a result; if memory ran out"):
+        run_in_fresh_process(os._exit, 9)
+
+
+def test_the_yardstick_has_the_published_size_and_keeps_that_of_the_image() -> None:
+    yardstick = Yardstick()
+    assert round(count_parameters(yardstick) / 1e6, 1) == 5.1
+    strip = make_strip(48)
+    assert strip.shape == (1, 9, 8, 48)
+    with torch.inference_mode():
+        assert yardstick(strip).shape == (1, 1, 8, 48)

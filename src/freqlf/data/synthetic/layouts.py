@@ -9,7 +9,7 @@ from torch import Tensor
 
 from freqlf.data.synthetic import objects, shapes
 from freqlf.data.synthetic.objects import DOWN, FORWARD, RIGHT
-from freqlf.data.synthetic.stage import Bulge, Rng, Stage, Vector
+from freqlf.data.synthetic.stage import Bulge, Plane, Rng, Stage, Vector
 from freqlf.data.synthetic.textures import Painter, paint, paint_faint, paint_fractal, paint_plain, smooth_field
 
 Frame = tuple[int, int, float]  # height, width and margin in pixels
@@ -20,7 +20,7 @@ def lay_out_room(rng: Rng, frame: Frame) -> Stage:
     pitch, yaw = rng.uniform(0.05, 0.75), rng.normal(0, 0.3)
     stage = Stage(rng, *frame, pitch=pitch, yaw=yaw)
     floor, depth = rng.uniform(0.7, 1.3), rng.uniform(2.2, 5.0)
-    planes: list[tuple[Vector, Vector, Vector]] = [(floor * DOWN, RIGHT, FORWARD), (depth * FORWARD, RIGHT, DOWN)]
+    planes: list[Plane] = [(floor * DOWN, RIGHT, FORWARD), (depth * FORWARD, RIGHT, DOWN)]
     for side in (-1, 1):
         if rng.random() < 0.6:
             planes.append((side * rng.uniform(1.0, 3.0) * RIGHT, FORWARD, DOWN))
@@ -88,12 +88,12 @@ def _add_standing(stage: Stage, foot: Vector, size: float) -> None:
         objects.add_strands(stage, foot, size, -DOWN)
 
 
-def _add_room_planes(stage: Stage, planes: list[tuple[Vector, Vector, Vector]], painter: Painter = paint) -> None:
+def _add_room_planes(stage: Stage, planes: list[Plane], painter: Painter = paint) -> None:
     """Backgrounds that meet in corners: each is painted only where it is the nearest of them (a room is hollow)."""
     reach = stage.margin_px
     y = torch.arange(-reach - 4, stage.height_px + reach + 4, 4)
     x = torch.arange(-reach - 4, stage.width_px + reach + 4, 4)
-    coefficients = [stage.nearness_plane(*plane) for plane in planes]
+    coefficients = [stage.measure_nearness(plane) for plane in planes]
     nearness = torch.stack([a + b * x[None, :] + c * y[:, None] for a, b, c in coefficients])
     foremost = nearness.argmax(dim=0)
     for number, plane in enumerate(planes):
@@ -103,7 +103,7 @@ def _add_room_planes(stage: Stage, planes: list[tuple[Vector, Vector, Vector]], 
         rows, columns = seen.any(dim=1).nonzero()[:, 0], seen.any(dim=0).nonzero()[:, 0]
         top, bottom = float(y[rows[0]]) - 6, float(y[rows[-1]]) + 6
         left, right = float(x[columns[0]]) - 6, float(x[columns[-1]]) + 6
-        stage.add_background(*plane, bounds_px=(top, left, bottom, right), painter=painter)
+        stage.add_background(plane, bounds_px=(top, left, bottom, right), painter=painter)
 
 
 def lay_out_cutouts(rng: Rng, frame: Frame) -> Stage:
@@ -180,7 +180,7 @@ def lay_out_chart(rng: Rng, frame: Frame) -> Stage:
     back = objects.tilted_axes(stage, rng.choice([0.0, 0.2]))
     painter = paint_plain if rng.random() < 0.15 else paint
     bulge = _draw_pyramids(stage, depth) if kind == "pyramids" else None
-    stage.add_background(stage.point_at(0, 0, depth), back[0], back[1], bulge=bulge, painter=paint_fractal)
+    stage.add_background((stage.point_at(0, 0, depth), back[0], back[1]), bulge=bulge, painter=paint_fractal)
     if kind == "pyramids":
         return stage
 
@@ -200,7 +200,7 @@ def lay_out_chart(rng: Rng, frame: Frame) -> Stage:
         edges = [(low, high) for low, high in zip(ends[:-1:2], ends[1::2], strict=True) if low < half]
         outline = shapes.comb(edges, half, rng.choice([0.0, rng.uniform(0.0, 1.0)]))
     bounds = (-half, -half, half, half)
-    stage.add_sheet(stage.point_at(0, 0, near), axes[0], axes[1], bounds, outline, painter=painter)
+    stage.add_sheet((stage.point_at(0, 0, near), axes[0], axes[1]), bounds, outline, painter=painter)
     return stage
 
 
@@ -228,7 +228,7 @@ def _add_backdrop(stage: Stage, depth: float, relief: float = 0.0) -> None:
     bulge = None
     if relief or rng.random() < 0.3:
         bulge = _random_relief(stage, depth, relief or rng.uniform(0.01, 0.1) * depth)
-    stage.add_background(stage.point_at(0, 0, depth), axes[0], axes[1], bulge=bulge)
+    stage.add_background((stage.point_at(0, 0, depth), axes[0], axes[1]), bulge=bulge)
 
 
 def _random_relief(stage: Stage, depth: float, height: float) -> Bulge:

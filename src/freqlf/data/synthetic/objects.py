@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from freqlf.data.synthetic import shapes
-from freqlf.data.synthetic.stage import Bounds, Stage, Vector, unit
+from freqlf.data.synthetic.stage import Bounds, Plane, Stage, Vector, unit
 
 RIGHT, DOWN, FORWARD = np.eye(3)
 
@@ -44,7 +44,7 @@ def add_box(stage: Stage, centre: Vector, half_sizes: Vector, axes: np.ndarray) 
             first, second = (axis + 1) % 3, (axis + 2) % 3
             half_p, half_q = half_sizes[first] + overlap, half_sizes[second] + overlap
             outline = shapes.rectangle(half_p, half_q)
-            stage.add_sheet(middle, axes[first], axes[second], _centred(half_p, half_q), outline, shared)
+            stage.add_sheet((middle, axes[first], axes[second]), _centred(half_p, half_q), outline, shared)
 
 
 def add_vessel(stage: Stage, foot: Vector, radius: float, height: float) -> None:
@@ -77,11 +77,11 @@ def add_vessel(stage: Stage, foot: Vector, radius: float, height: float) -> None
     towards = unit(np.array([foot[0], 0.0, foot[2]]))
     across = np.cross(DOWN, towards)
     middle = foot - 0.5 * height * DOWN
-    stage.add_sheet(middle, across, DOWN, _centred(radius, height / 2), outline, bulge=bulge)
+    stage.add_sheet((middle, across, DOWN), _centred(radius, height / 2), outline, bulge=bulge)
     if kind >= 2 and (foot - height * DOWN)[1] > 0:  # its top is below the camera: seen from above
         rim = float(profile(torch.ones(())).sqrt())
         lid = foot - height * DOWN
-        stage.add_sheet(lid, across, towards, _centred(rim, rim), shapes.ellipse(rim, rim))
+        stage.add_sheet((lid, across, towards), _centred(rim, rim), shapes.ellipse(rim, rim))
 
 
 def add_cutout(stage: Stage, centre: Vector, size: float, tilt: float) -> None:
@@ -97,7 +97,7 @@ def add_cutout(stage: Stage, centre: Vector, size: float, tilt: float) -> None:
             p, q = p.clamp(-size, size), q.clamp(-size, size)
             return float(curvature[0]) * p * p + float(curvature[1]) * q * q + float(curvature[2]) * p * q
 
-    stage.add_sheet(centre, axes[0], axes[1], _centred(size, size), outline, bulge=bulge)
+    stage.add_sheet((centre, axes[0], axes[1]), _centred(size, size), outline, bulge=bulge)
 
 
 def add_table(stage: Stage, foot: Vector, yaw: float) -> None:
@@ -118,14 +118,7 @@ def _centred(half_p: float, half_q: float) -> Bounds:
 
 
 def _add_stroke(
-    stage: Stage,
-    point: Vector,
-    along_p: Vector,
-    along_q: Vector,
-    line: np.ndarray,
-    first_width: float,
-    last_width: float,
-    material: int,
+    stage: Stage, plane: Plane, line: np.ndarray, first_width: float, last_width: float, material: int
 ) -> None:
     """A thin line (n, 2) on a plane, a few of its segments at a time: its whole bounding box would be mostly empty."""
     widths = np.linspace(first_width, last_width, len(line))
@@ -135,7 +128,7 @@ def _add_stroke(
         width, width_after = widths[start], widths[start + len(part) - 1]
         low, high = part.min(axis=0) - width, part.max(axis=0) + width
         outline = shapes.strokes([part], [(width, width_after)])
-        stage.add_sheet(point, along_p, along_q, (*low, *high), outline, material)
+        stage.add_sheet(plane, (*low, *high), outline, material)
 
 
 def add_plant(stage: Stage, foot: Vector, height: float) -> None:
@@ -151,7 +144,7 @@ def add_plant(stage: Stage, foot: Vector, height: float) -> None:
         tip = np.array([rng.normal(0, 0.25), -1.0]) * height
         line = shapes.wavy_line(rng, np.zeros(2), tip, 0.12, 9)
         thick = max(height * rng.uniform(0.008, 0.03), 1.2 * pixel)
-        _add_stroke(stage, foot, axes[0], DOWN, line, thick, max(0.4 * thick, pixel), bark)
+        _add_stroke(stage, (foot, axes[0], DOWN), line, thick, max(0.4 * thick, pixel), bark)
         for _ in range(leaves // stems):
             up = rng.uniform(0.25, 1.0)
             p, q = line[min(round(up * 8), 8)]
@@ -161,7 +154,8 @@ def add_plant(stage: Stage, foot: Vector, height: float) -> None:
             length = leaf_length * rng.uniform(0.6, 1.3)
             outline = shapes.leaf(length, leaf_width)
             centre = base + length * direction
-            stage.add_sheet(centre, direction, across, _centred(length, leaf_width), outline, green[rng.integers(2)])
+            bounds = _centred(length, leaf_width)
+            stage.add_sheet((centre, direction, across), bounds, outline, green[rng.integers(2)])
 
 
 def add_strands(stage: Stage, foot: Vector, size: float, direction: Vector) -> None:
@@ -176,7 +170,7 @@ def add_strands(stage: Stage, foot: Vector, size: float, direction: Vector) -> N
         length = size * rng.uniform(0.5, 1.2)
         line = shapes.wavy_line(rng, np.zeros(2), np.array([length, 0.0]), 0.15)
         thick = pixel * rng.uniform(1.0, 3.0)
-        _add_stroke(stage, start, along, across, line, thick, max(0.5 * thick, 0.9 * pixel), material)
+        _add_stroke(stage, (start, along, across), line, thick, max(0.5 * thick, 0.9 * pixel), material)
 
 
 def add_fence(stage: Stage, foot: Vector, half_width: float, height: float, yaw: float) -> None:
@@ -189,4 +183,5 @@ def add_fence(stage: Stage, foot: Vector, half_width: float, height: float, yaw:
     if rng.random() < 0.4:
         periods[rng.integers(2)] = np.inf
     outline = shapes.lattice(half_width, height / 2, periods[0], periods[1], bar)
-    stage.add_sheet(foot - 0.5 * height * DOWN, axes[0], DOWN, _centred(half_width, height / 2), outline)
+    bounds = _centred(half_width, height / 2)
+    stage.add_sheet((foot - 0.5 * height * DOWN, axes[0], DOWN), bounds, outline)

@@ -140,15 +140,14 @@ def render_scene(
     options: SceneOptions | None = None,
     views: Collection[View] | None = None,
     on_view: Callable[[], None] | None = None,
-    threads: int | None = None,
 ) -> SyntheticScene:
     """Render the scene number `seed`: always the same, whichever `views` (u, v) are asked for (None: all).
 
-    `on_view` is called after each view. `threads` is PyTorch's number by default.
+    `on_view` is called after each view.
     """
     options = options or SceneOptions()
     wanted = _check_views(views, options)
-    threads = torch.get_num_threads() if threads is None else threads
+    threads = torch.get_num_threads()
     images: dict[View, NDArray[np.uint8] | NDArray[np.uint16]] = {}
     with _single_threaded_operations():
         model = _build_model(seed, options)
@@ -156,7 +155,7 @@ def render_scene(
         def take(view: View) -> NDArray[np.uint8] | NDArray[np.uint16]:
             return _expose(_render_view(model, options, view), model, options, seed, view)
 
-        with ThreadPoolExecutor(max(threads, 1)) as pool:
+        with ThreadPoolExecutor(threads) as pool:
             for view, image in zip(wanted, pool.map(take, wanted), strict=True):
                 images[view] = image
                 if on_view is not None:

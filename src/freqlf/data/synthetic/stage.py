@@ -18,6 +18,8 @@ from freqlf.data.synthetic.textures import Painter, measure_footprint, paint
 
 Rng = np.random.Generator
 Vector = np.ndarray  # (3,)
+Plane = tuple[Vector, Vector, Vector]  # a point, and two orthogonal unit vectors from there: the axes of (p, q)
+Nearness = tuple[float, float, float]  # (a, b, c): a + b*x + c*y at pixel (y, x)
 Bounds = tuple[float, float, float, float]  # lowest p, lowest q, highest p, highest q
 Bulge = Callable[[Tensor, Tensor], Tensor]  # (p, q) -> towards the camera, in world units
 
@@ -61,16 +63,15 @@ class Stage:
 
     def add_sheet(
         self,
-        point: Vector,
-        along_p: Vector,
-        along_q: Vector,
+        plane: Plane,
         bounds: Bounds,
         outline: Outline,
         material: int | None = None,
         bulge: Bulge | None = None,
         painter: Painter = paint,
     ) -> None:
-        """The part inside `outline` (within `bounds`) of a plane through `point`, along two orthogonal unit vectors."""
+        """The part of a plane inside `outline` (within `bounds`)."""
+        point, along_p, along_q = plane
         p_low, q_low, p_high, q_high = bounds
         corners = np.array([point + p * along_p + q * along_q for p in (p_low, p_high) for q in (q_low, q_high)])
         corners = corners @ self.rotation.T
@@ -85,15 +86,12 @@ class Stage:
             return
         extent_px = max(p_high - p_low, q_high - q_low) * self.focal_px / float(np.mean(corners[:, 2]))
         patch = Patch.around(top, left, bottom, right)
-        self._add(patch, point, along_p, along_q, extent_px, outline, material, bulge, painter)
+        self._add(patch, plane, extent_px, outline, material, bulge, painter)
 
     def add_background(
         self,
-        point: Vector,
-        along_p: Vector,
-        along_q: Vector,
+        plane: Plane,
         bounds_px: tuple[float, float, float, float] | None = None,
-        material: int | None = None,
         bulge: Bulge | None = None,
         painter: Painter = paint,
     ) -> None:
@@ -101,10 +99,11 @@ class Stage:
         reach = self.margin_px
         bounds_px = bounds_px or (-reach, -reach, self.height_px - 1 + reach, self.width_px - 1 + reach)
         extent_px = float(max(self.height_px, self.width_px))
-        self._add(Patch.around(*bounds_px), point, along_p, along_q, extent_px, None, material, bulge, painter)
+        self._add(Patch.around(*bounds_px), plane, extent_px, None, None, bulge, painter)
 
-    def nearness_plane(self, point: Vector, along_p: Vector, along_q: Vector) -> tuple[float, float, float]:
-        """(a, b, c): the nearness of the plane is a + b*x + c*y at pixel (y, x)."""
+    def measure_nearness(self, plane: Plane) -> Nearness:
+        """The nearness of a plane."""
+        point, along_p, along_q = plane
         normal = self.rotation @ np.cross(along_p, along_q)
         distance = normal @ (self.rotation @ point)
         if abs(distance) < 1e-4:  # the camera lies in the plane
@@ -115,17 +114,15 @@ class Stage:
     def _add(
         self,
         patch: Patch,
-        point: Vector,
-        along_p: Vector,
-        along_q: Vector,
+        plane: Plane,
         extent_px: float,
         outline: Outline | None,
         material: int | None,
         bulge: Bulge | None,
-        painter: Painter = paint,
+        painter: Painter,
     ) -> None:
-        plane = self.nearness_plane(point, along_p, along_q)
-        flat, depth, p, q = self._meet_plane(patch, plane, point, along_p, along_q)
+        nearness = self.measure_nearness(plane)
+        flat, depth, p, q = self._meet_plane(patch, plane, nearness)
         inside = needed = None
         if outline is not None:
             inside = outline(p, q)
@@ -145,7 +142,7 @@ class Stage:
         unit = float(depth[flat > 0].mean() if needed is None else depth[needed].mean()) / self.focal_px
         coordinates = torch.stack([p, q]).div_(unit)
         footprint = measure_footprint(coordinates, TEXELS_PER_PX)
-        brightness = self._shading(patch, flat, plane, relief)
+        brightness = self._shading(patch, flat, nearness, relief)
         texture_rng = np.random.default_rng(self.new_material() if material is None else material)
         if needed is None:
             painted = painter(texture_rng, coordinates, footprint, extent_px)
@@ -156,14 +153,13 @@ class Stage:
             painted = painter(texture_rng, coordinates[:, None, needed], footprint[None, needed], extent_px)
             colour = torch.zeros_like(flat).expand(3, -1, -1).clone()
             colour[:, needed] = painted[:, 0] * brightness[needed]
-        self.surfaces.append(Surface(patch, plane, colour.clamp_(0, 1), inside, relief))
+        self.surfaces.append(Surface(patch, nearness, colour.clamp_(0, 1), inside, relief))
 
-    def _meet_plane(
-        self, patch: Patch, plane: tuple[float, float, float], point: Vector, along_p: Vector, along_q: Vector
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Nearness, depth and the coordinates (p, q) on the plane, from `point`: each (rows, columns) of `patch`."""
+    def _meet_plane(self, patch: Patch, plane: Plane, linear: Nearness) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Nearness, depth and the coordinates (p, q) on the plane: each (rows, columns) of `patch`."""
         y, x = patch.pixels()
-        nearness = plane[0] + plane[1] * x + plane[2] * y
+        point, along_p, along_q = plane
+        nearness = linear[0] + linear[1] * x + linear[2] * y
         # Beyond the horizon (of a background) there is no point; its texture must still be finite there.
         depth = 1 / nearness.clamp_min(0.02 * max(float(nearness.max()), 1e-3))
         ray_x, ray_y = (x - self.centre_px[1]) / self.focal_px, (y - self.centre_px[0]) / self.focal_px
@@ -174,10 +170,10 @@ class Stage:
             coordinates.append(depth * ray - float(origin @ axis))
         return nearness, depth, coordinates[0], coordinates[1]
 
-    def _shading(self, patch: Patch, flat: Tensor, plane: tuple[float, float, float], relief: Tensor | None) -> Tensor:
+    def _shading(self, patch: Patch, flat: Tensor, linear: Nearness, relief: Tensor | None) -> Tensor:
         """(rows, columns) brightness: how a surface faces the light, under slowly varying illumination."""
         y, x = patch.pixels()
-        nearness, slope_x, slope_y = flat, torch.full((1, 1), plane[1]), torch.full((1, 1), plane[2])
+        nearness, slope_x, slope_y = flat, torch.full((1, 1), linear[1]), torch.full((1, 1), linear[2])
         if relief is not None:
             nearness = flat + relief
             slope_y, slope_x = (

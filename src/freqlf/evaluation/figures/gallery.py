@@ -1,10 +1,10 @@
 """All figures of an evaluation."""
 
-from collections.abc import Iterable, Sequence
-from pathlib import Path
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from freqlf.evaluation.evaluate import MethodEvaluation, Truth
@@ -12,46 +12,27 @@ from freqlf.evaluation.figures.curves import draw_coverage, draw_profiles, draw_
 from freqlf.evaluation.figures.maps import Panel, draw_masks, draw_qualitative, draw_spectra
 from freqlf.evaluation.results import Results
 from freqlf.evaluation.spectrum import place_bands
-from freqlf.outputs.canvas import PAPER_DPI, save_figure
+
+Drawing = tuple[str, Callable[[], Figure]]  # the name of a figure, and what draws it
 
 _SCENES_PER_FIGURE = 4
 
 
-Item = TypeVar("Item")
-
-
-class Track(Protocol):
-    """Passes on items, and may show how many are done."""
-
-    def __call__(self, items: Sequence[Item], description: str) -> Iterable[Item]:
-        """The items in their order."""
-
-
-def _pass_on(items: Sequence[Item], description: str) -> Iterable[Item]:
-    return items
-
-
-def draw_evaluation(
-    folder: Path,
-    methods: Sequence[MethodEvaluation],
-    results: Results,
-    truths: Sequence[Truth],
-    track: Track = _pass_on,
-) -> None:
-    """Draw everything into a folder. The first method, whose maps are `results`, is the one it is about.
-
-    track: passes on what is drawn, one by one, to show how far that is; see `freqlf.cli.terminal.show_progress`.
-    """
+def list_figures(methods: Sequence[MethodEvaluation], results: Results, truths: Sequence[Truth]) -> list[Drawing]:
+    """What there is to draw. The first method, whose maps are `results`, is the one it is about."""
     ours = methods[0]
     groups = [truths[first : first + _SCENES_PER_FIGURE] for first in range(0, len(truths), _SCENES_PER_FIGURE)]
-    for number, group in enumerate(track(groups, "drawing maps"), start=1):
+    drawings: list[Drawing] = []
+    for number, group in enumerate(groups, start=1):
         suffix = f"_{number}" if len(groups) > 1 else ""
-        panels = [make_panel(ours, results, truth) for truth in group]
-        save_figure(folder / f"qualitative{suffix}.png", draw_qualitative(panels), PAPER_DPI)
-        masks = draw_masks({truth.name: truth.view for truth in group}, {truth.name: truth.regions for truth in group})
-        save_figure(folder / f"masks{suffix}.png", masks, PAPER_DPI)
-    _draw_frequencies(folder, methods, track)
-    _draw_uncertainty(folder, ours)
+        views, regions = {one.name: one.view for one in group}, {one.name: one.regions for one in group}
+        drawings.append((f"qualitative{suffix}", partial(_draw_maps, ours, results, group)))
+        drawings.append((f"masks{suffix}", partial(draw_masks, views, regions)))
+    return [*drawings, *_list_frequencies(methods), *_list_uncertainty(ours)]
+
+
+def _draw_maps(method: MethodEvaluation, results: Results, truths: Sequence[Truth]) -> Figure:
+    return draw_qualitative([make_panel(method, results, truth) for truth in truths])
 
 
 def make_panel(method: MethodEvaluation, results: Results, truth: Truth) -> Panel:
@@ -76,15 +57,16 @@ def make_panel(method: MethodEvaluation, results: Results, truth: Truth) -> Pane
     )
 
 
-def _draw_frequencies(folder: Path, methods: Sequence[MethodEvaluation], track: Track) -> None:
+def _list_frequencies(methods: Sequence[MethodEvaluation]) -> list[Drawing]:
     """Spectra per scene, and profiles averaged over the scenes of one size; maps with holes have none."""
     complete = [method for method in methods if all(scene.spectrum is not None for scene in method.scenes.values())]
     if not complete:
-        return
-    for scene in track(list(complete[0].scenes), "drawing spectra"):
+        return []
+    drawings: list[Drawing] = []
+    for scene in complete[0].scenes:
         spectra = {method.name: method.scenes[scene].spectrum for method in complete}
         magnitudes = {name: one.magnitude_px for name, one in spectra.items() if one is not None}
-        save_figure(folder / f"spectrum_{scene}.png", draw_spectra(magnitudes, f"error spectrum, {scene}"), PAPER_DPI)
+        drawings.append((f"spectrum_{scene}", partial(draw_spectra, magnitudes, f"error spectrum, {scene}")))
     profiles, ends = {}, place_bands()
     for method in complete:
         found = [scene.spectrum for scene in method.scenes.values() if scene.spectrum is not None]
@@ -92,16 +74,18 @@ def _draw_frequencies(folder: Path, methods: Sequence[MethodEvaluation], track: 
         # Scenes of other sizes have other rings; on a common axis they can be averaged.
         means = np.mean([np.interp(frequency, one.frequency, one.profile_px) for one in found], axis=0)
         profiles[method.name] = (frequency, means)
-    figure = draw_profiles(profiles, "error by frequency, mean over scenes", ends.values())
-    save_figure(folder / "profiles.png", figure, PAPER_DPI)
+    title = "error by frequency, mean over scenes"
+    return [*drawings, ("profiles", partial(draw_profiles, profiles, title, ends.values()))]
 
 
-def _draw_uncertainty(folder: Path, method: MethodEvaluation) -> None:
+def _list_uncertainty(method: MethodEvaluation) -> list[Drawing]:
     found = {name: scene.uncertainty for name, scene in method.scenes.items() if scene.uncertainty is not None}
     if not found:
-        return
+        return []
     coverage = {name: one.coverage for name, one in found.items()}
     calibrated = {name: one.calibrated.honest_coverage for name, one in found.items() if one.calibrated is not None}
-    save_figure(folder / "coverage.png", draw_coverage(coverage, calibrated), PAPER_DPI)
     curves = {name: one.sparsification for name, one in found.items()}
-    save_figure(folder / "sparsification.png", draw_sparsification(curves, "sparsification"), PAPER_DPI)
+    return [
+        ("coverage", partial(draw_coverage, coverage, calibrated)),
+        ("sparsification", partial(draw_sparsification, curves, "sparsification")),
+    ]

@@ -14,28 +14,8 @@ Array = np.ndarray
 _f32 = np.float32
 
 
-def filter_box(field: Tensor, window_px: int) -> Tensor:
-    """`box_mean`."""
-    return _run(_average_rows, field, window_px)
-
-
-def filter_maximum(field: Tensor, window_px: int) -> Tensor:
-    """`local_maximum`."""
-    return _run(_extreme_rows, field, window_px, _f32(1))
-
-
-def filter_minimum(field: Tensor, window_px: int) -> Tensor:
-    """`local_minimum`."""
-    return _run(_extreme_rows, field, window_px, _f32(-1))
-
-
-def filter_median(field: Tensor) -> Tensor:
-    """`median3`."""
-    return _run(_median_rows, field)
-
-
-def _run(loop: Callable[..., None], field: Tensor, *options: object) -> Tensor:
-    """A loop over the rows of (B, C, H, W)."""
+def filter_rows(loop: Callable[..., None], field: Tensor, *options: object) -> Tensor:
+    """What one of the loops below makes of the rows of (B, C, H, W)."""
     B, C, H, W = field.shape
     result = torch.empty(B, C, H, W)
     source, target = field.detach().contiguous().view(-1, H, W).numpy(), result.view(-1, H, W).numpy()
@@ -44,7 +24,8 @@ def _run(loop: Callable[..., None], field: Tensor, *options: object) -> Tensor:
 
 
 @njit(**LOOP)
-def _average_rows(field: Array, window_px: int, result: Array, first_row: int, last_row: int) -> None:
+def average_rows(field: Array, window_px: int, result: Array, first_row: int, last_row: int) -> None:
+    """Means over windows."""
     _, H, W = field.shape
     reach = window_px // 2
     sums, shares = np.zeros(W + 2 * reach, np.float32), np.empty(W, np.float32)
@@ -115,8 +96,8 @@ def scale_row(values: Array, shares: Array, share: float) -> None:
 
 
 @njit(**LOOP)
-def _extreme_rows(field: Array, window_px: int, sign: float, result: Array, first_row: int, last_row: int) -> None:
-    """The largest values, or with a sign of -1 the smallest."""
+def extreme_rows(field: Array, window_px: int, sign: float, result: Array, first_row: int, last_row: int) -> None:
+    """The largest values in windows, or with a sign of -1 (float32) the smallest."""
     _, H, W = field.shape
     reach = window_px // 2
     largest = np.full(W + 2 * reach, -np.inf, np.float32)
@@ -154,7 +135,8 @@ def _take_larger(one: Array, other: Array, sign: float, result: Array) -> None:
 
 
 @njit(**LOOP)
-def _median_rows(field: Array, result: Array, first_row: int, last_row: int) -> None:
+def median_rows(field: Array, result: Array, first_row: int, last_row: int) -> None:
+    """Medians of 3x3 pixels."""
     _, H, W = field.shape
     low, middle, high = np.empty(W + 2, np.float32), np.empty(W + 2, np.float32), np.empty(W + 2, np.float32)
     for row in range(first_row, last_row):

@@ -69,17 +69,6 @@ class Camera:
 
 
 @dataclass(frozen=True)
-class ViewTiles:
-    """The file of small views: a WebP picture, and where each view is in it; see `freqlf.outputs.smallviews`."""
-
-    content: bytes
-    steps: list[list[int]]
-    columns: int
-    width_px: int
-    height_px: int
-
-
-@dataclass(frozen=True)
 class EstimateFolder:
     """What `freqlf estimate` left in a folder.
 
@@ -91,7 +80,7 @@ class EstimateFolder:
         view: the central view (H, W, 3), or None.
         camera: None if it is not known.
         points: (H, W), True for the pixels that are in the point cloud; None without one.
-        views: None if the folder has none.
+        views: the picture of small views (WebP), of which the record says where each is; None without one.
     """
 
     name: str
@@ -101,7 +90,7 @@ class EstimateFolder:
     view: NDArray[np.uint8] | None
     camera: Camera | None
     points: NDArray[np.bool_] | None
-    views: ViewTiles | None
+    views: bytes | None
 
     @property
     def disparity_px(self) -> NDArray[np.float32]:
@@ -139,7 +128,8 @@ def read_estimate(directory: Path) -> EstimateFolder:
     camera = _find_camera(record, max(shape))
     points = None if camera is None or not cloud.exists() else _find_points(read_ply(cloud)[0], camera, shape)
     name = Path(str(record.get("input") or directory.resolve())).name
-    return EstimateFolder(name, directory, record, maps, view, camera, points, _read_views(directory, record))
+    views = _read_views(directory, record.get("small_views"))
+    return EstimateFolder(name, directory, record, maps, view, camera, points, views)
 
 
 def read_second(path: Path, estimate: EstimateFolder) -> EstimateFolder | Truth:
@@ -192,13 +182,12 @@ def _find_points(points_mm: NDArray[np.float32], camera: Camera, shape: tuple[in
     return selected
 
 
-def _read_views(directory: Path, record: Mapping[str, Any]) -> ViewTiles | None:
-    layout, path = record.get("small_views"), directory / VIEWS
+def _read_views(directory: Path, layout: _SmallViews | None) -> bytes | None:
+    path = directory / VIEWS
     if layout is None or not path.exists():
         return None
     height, width = read_image(path).shape[:2]  # also says whether the picture is sound
-    steps = [list(step) for step in layout["steps"]]
-    columns, tile_width, tile_height = layout["columns"], layout["width_px"], layout["height_px"]
-    if columns * tile_width > width or not 0 < -(-len(steps) // columns) * tile_height <= height:
+    rows = -(-len(layout["steps"]) // layout["columns"])
+    if layout["columns"] * layout["width_px"] > width or not 0 < rows * layout["height_px"] <= height:
         raise FreqLFError(f"{path} does not hold the views that {RECORD} says; estimate again, or leave the file out")
-    return ViewTiles(read_bytes(path), steps, columns, tile_width, tile_height)
+    return read_bytes(path)

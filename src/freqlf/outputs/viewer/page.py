@@ -60,7 +60,7 @@ def pack_data(
     """Everything that the page shows; see `freqlf.outputs.viewer.payload` for what is packed how."""
     disparity_px = estimate.disparity_px
     height, width = disparity_px.shape
-    camera, tiles = estimate.camera, estimate.views if views else None
+    camera, tiles = estimate.camera, estimate.record.get("small_views")
     ranges = {"disparity": _find_range(disparity_px)}
     if "deviation" in estimate.maps:
         ranges["deviation"] = (0.0, _find_range(estimate.maps["deviation"])[1])
@@ -93,13 +93,13 @@ def pack_data(
         "camera": None if camera is None else vars(camera),
         "points": None if estimate.points is None else pack_mask(estimate.points),
         "views": None
-        if tiles is None
+        if estimate.views is None or tiles is None or not views
         else {
-            "picture": encode(tiles.content),
-            "steps": tiles.steps,
-            "columns": tiles.columns,
-            "width": tiles.width_px,
-            "height": tiles.height_px,
+            "picture": encode(estimate.views),
+            "steps": tiles["steps"],
+            "columns": tiles["columns"],
+            "width": tiles["width_px"],
+            "height": tiles["height_px"],
         },
     }
 

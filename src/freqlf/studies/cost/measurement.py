@@ -3,29 +3,37 @@
 Times on a shared machine wander, so the estimates take turns with a large matrix product: the ratio counts.
 """
 
+import multiprocessing
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor, nn
 
+from freqlf.errors import FreqLFError
 from freqlf.inference.compute import ComputeOptions, Device
 from freqlf.inference.estimate import Estimator
 from freqlf.inference.memory import held_memory_mb, peak_memory_mb
-from freqlf.lightfield import LightField
+from freqlf.lightfield import LightField, list_views
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_multiply_adds
 from freqlf.models.config import find_preset
-from freqlf.models.slope_model import SlopeModel
+from freqlf.models.slope import SlopeModel
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
 from freqlf.provenance import describe_run
-from freqlf.studies.cost.process import run_in_fresh_process
-from freqlf.studies.cost.yardstick import Yardstick, make_strip
 from freqlf.weights.calibration import Calibration
 from freqlf.weights.registry import SLOPE
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 VIEWS = 9
 # What protocols say about every measurement.
@@ -38,6 +46,7 @@ PROTOCOL = {
     "process": "a fresh one for every model and size",
 }
 _GEMM_SIZE = 2048
+_STREAM, _MERGED = 70, 280  # channels of the yardstick
 _COUNTED_PX = 128  # multiply-adds are counted on a small image; they grow with the number of pixels
 
 
@@ -56,7 +65,7 @@ class Cost:
         multiply_adds: of the network's convolutions and matrix products; 0 if there is no network.
         gemm_gflops: 10^9 operations per second of a large matrix product, measured in turns with the estimates.
         yardstick_s: of a network of EPINET's size on an image of this size, in turns as well, from a strip of it.
-        stages_s: of each stage of one more estimate; what is not in tiles counts to the stage that follows it.
+        stages_s: of each stage of one more estimate, all layers together; see `Estimator.time_stages`.
     """
 
     model: str
@@ -114,6 +123,27 @@ def measure_cost(model: str, size_px: int, repeats: int, *, whole: bool = False,
     return run_in_fresh_process(_measure_here, model, size_px, repeats, whole, device)
 
 
+def run_in_fresh_process(
+    measure: Callable[Arguments, Result], *args: Arguments.args, **options: Arguments.kwargs
+) -> Result:
+    """What `measure` returns in a process with nothing in memory yet, and as many threads as here.
+
+    A peak of memory is only true in a process that has done nothing else. `measure` must be a function of a module, for
+    the process to find it.
+    """
+    context, threads = multiprocessing.get_context("spawn"), torch.get_num_threads()
+    with ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as pool:
+        try:
+            return pool.submit(measure, *args, **options).result()
+        except BrokenProcessPool:
+            raise FreqLFError(
+                "a measuring process ended without a result; if memory ran out, choose smaller images"
+            ) from None
+        except (FreqLFError, MemoryError, RuntimeError) as error:  # torch says with the last that memory ran out
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise FreqLFError(f"a measurement failed: {reason}") from error
+
+
 def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: Device) -> Cost:
     network = SlopeModel() if model == SLOPE else build_model(find_preset(model)).eval()
     # As of trained weights: intervals of uncalibrated mixtures are found by bisection, which takes longer.
@@ -137,10 +167,13 @@ def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: D
         gemm_s.append(best_times({"gemm": lambda: (factor @ factor)[0, 0].item()}, 2)["gemm"])
         strip_s.append(best_times({"strip": lambda: yardstick(strip)[0, 0, 0, 0].item()}, 1)["strip"])
     gemm_gflops = 2e-9 * _GEMM_SIZE**3 / min(gemm_s) if gemm_s else None
-    multiply_adds, yardstick_s, stages_s = 0, None, {}
+    multiply_adds, yardstick_s = 0, None
+    stages_s: dict[str, float] = {}
     if repeats:
         yardstick_s = min(strip_s) * size_px / strip.shape[-2]
-        stages_s = time_stages(estimator, light_field, tile_px)
+        for stage, spent_s in estimator.time_stages(light_field, tile_px).items():
+            name = re.sub(r"layer [^,]+", "layers", stage)
+            stages_s[name] = stages_s.get(name, 0.0) + spent_s
         stacks = read_stacks(random_light_field(lines, _COUNTED_PX), lines, estimator.device)
         multiply_adds = round(count_multiply_adds(network, stacks) * (size_px / _COUNTED_PX) ** 2)
     return Cost(
@@ -148,19 +181,40 @@ def _measure_here(model: str, size_px: int, repeats: int, whole: bool, device: D
     )
 
 
-def time_stages(estimator: Estimator, light_field: LightField, tile_px: int | None) -> dict[str, float]:
-    """Seconds of each stage of an estimate, in their order, by what it tells about its progress; layers are one."""
-    seconds: dict[str, float] = {}
-    last = time.perf_counter()
+class Yardstick(nn.Module):
+    """A network of EPINET's size (Shin et al., CVPR 2018), to measure others by: untrained, for its time only.
 
-    def count(stage: str, done: int, total: int) -> None:
-        nonlocal last
-        now, name = time.perf_counter(), re.sub(r"layer [^,]+", "layers", stage)
-        seconds[name] = seconds.get(name, 0.0) + now - last
-        last = now
+    Four stacks (B, 9, H, W) to a map (B, 1, H, W). As published, it has four streams of 9 grey views with three blocks
+    of 70 channels and eight blocks of 280 after them; a block is two 2x2 convolutions with ReLU. Its normalisation
+    is left out, as it can be folded into the weights.
+    """
 
-    estimator.run(light_field, tile_px, count)
-    return seconds
+    def __init__(self) -> None:
+        super().__init__()
+        widths = (VIEWS, _STREAM, _STREAM, _STREAM)
+        self.streams = nn.ModuleList(_chain(widths) for _ in range(4))
+        self.merged = _chain((_MERGED,) * 8)
+        self.last = nn.Sequential(_block(_MERGED, _MERGED)[:2], nn.Conv2d(_MERGED, 1, 2))
+
+    def forward(self, stack: Tensor) -> Tensor:
+        """All streams see the same stack: their time is that of four."""
+        stack = stack.contiguous(memory_format=torch.channels_last)
+        return self.last(self.merged(torch.cat([stream(stack) for stream in self.streams], dim=1)))
+
+
+def make_strip(size_px: int) -> Tensor:
+    """A sixteenth of the rows of a square image: the time grows with the pixels, and a whole image takes minutes."""
+    return torch.rand(1, VIEWS, max(8, size_px // 16), size_px)
+
+
+def _chain(widths: tuple[int, ...]) -> nn.Sequential:
+    return nn.Sequential(*(_block(*pair) for pair in pairwise(widths)))
+
+
+def _block(inputs: int, outputs: int) -> nn.Sequential:
+    """Larger by a pixel after the first convolution, and of the same size again after the second."""
+    first, second = nn.Conv2d(inputs, outputs, 2, padding=1), nn.Conv2d(outputs, outputs, 2)
+    return nn.Sequential(first, nn.ReLU(inplace=True), second, nn.ReLU(inplace=True))
 
 
 @dataclass(frozen=True)
@@ -203,9 +257,8 @@ def best_times(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[
 def random_light_field(lines: Sequence[str], size_px: int) -> LightField:
     """9 x 9 views of noise, of which there are those on the lines."""
     generator = np.random.default_rng(0)
-    grid = LightField(VIEWS, VIEWS, {})
-    views = {view for line in lines for view in grid.line(line)}
-    pixels = {view: generator.integers(0, 256, (size_px, size_px, 3), np.uint8) for view in sorted(views)}
+    size = (size_px, size_px, 3)
+    pixels = {view: generator.integers(0, 256, size, np.uint8) for view in list_views(VIEWS, VIEWS, lines)}
     return LightField(VIEWS, VIEWS, pixels)
 
 

@@ -1,4 +1,9 @@
-"""One big image of all views, side by side: rows x columns tiles without gaps."""
+"""One picture that holds all views: behind microlenses, or side by side.
+
+A lenslet image (ESLF) has a square of `pitch` x `pitch` pixels behind each microlens, one for each view:
+LF[t, s, y, x] = image[pitch * y + t, pitch * x + s]. Lytro's images have a pitch of 14. A tiled image has rows and
+columns of views without gaps.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -10,9 +15,25 @@ from freqlf.errors import FreqLFError
 from freqlf.io.image import read_pixels, read_size
 from freqlf.io.viewgrid import BYTES_PER_PIXEL, InputOptions, Promise, ViewGrid, admit, grid_of_array
 
+_JUMP = 1.3  # of the differences between neighbours where a microlens begins, to those elsewhere
 _SMALLEST_TILE_PX = 16
 _MOST_TILES = 25
 _ALIKE = 0.6  # neighbouring tiles differ by less than this, relative to what is as far apart otherwise
+
+
+def read_lenslet(path: Path, options: InputOptions) -> ViewGrid:
+    """The views of a lenslet image, the dark ones in the corners of the grid among them."""
+    pitch = options.pitch_px
+    height, width = read_size(path)
+    if height % pitch or width % pitch:
+        raise FreqLFError(
+            f"{path} has {width} x {height} pixels, which is no multiple of the pitch of {pitch}; "
+            "give its pitch in pixels with --pitch-px"
+        )
+    admit_picture(path, height, width, (pitch, pitch))
+    pixels = read_pixels(path)
+    cut = pixels.reshape(height // pitch, pitch, width // pitch, pitch, *pixels.shape[2:])
+    return grid_of_array(path, np.moveaxis(cut, (1, 3), (0, 1)))
 
 
 def read_tiled(path: Path, options: InputOptions) -> ViewGrid:
@@ -39,11 +60,30 @@ def admit_picture(path: Path, height: int, width: int, grid: tuple[int, int] | N
     admit(path, Promise(rows, columns, height // rows, width // columns, BYTES_PER_PIXEL * height * width))
 
 
+def looks_like_lenslets(pixels: NDArray[Any], pitch: int) -> bool:
+    """Whether the picture jumps, in both directions, wherever a microlens of that pitch would begin."""
+    if pixels.shape[0] % pitch or pixels.shape[1] % pitch:
+        return False
+    return all(_measure_jump(view, pitch) > _JUMP for view in _look_both_ways(pixels))
+
+
 def find_tiles(pixels: NDArray[Any]) -> tuple[int, int] | None:
     """Rows and columns of tiles: the numbers for which neighbouring tiles are most alike. None if none stands out."""
+    rows, columns = (_count_tiles(view) for view in _look_both_ways(pixels))
+    return (rows, columns) if rows and columns else None
+
+
+def _look_both_ways(pixels: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The picture in grey, from the top down and from left to right."""
     grey = np.asarray(pixels if pixels.ndim == 2 else pixels[..., 1], np.float32)
-    counts = [_count_tiles(view) for view in (grey, grey.T)]
-    return (counts[0], counts[1]) if counts[0] and counts[1] else None
+    return grey, grey.T
+
+
+def _measure_jump(grey: NDArray[np.float32], pitch: int) -> float:
+    differences = np.abs(np.diff(grey, axis=0)).mean(axis=1)
+    boundary = np.arange(1, len(grey)) % pitch == 0
+    # Medians, because the tiles of another kind of image also jump, but only at a few of these places.
+    return float(np.median(differences[boundary]) / max(float(np.median(differences[~boundary])), 1e-9))
 
 
 def _count_tiles(grey: NDArray[np.float32]) -> int | None:
