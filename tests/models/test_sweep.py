@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from freqlf.models import sweep
+from freqlf.models import opinion, sweep
 from freqlf.models.halflines import HalfLines
 from freqlf.models.kernels.planes import sweep_fused
 from freqlf.models.sweep import (
@@ -84,7 +84,7 @@ def test_contrast_is_the_same_whatever_the_exposure() -> None:
 def test_fused_contrast_equals_filters(monkeypatch, height: int, width: int) -> None:
     half_lines = random_half_lines(3, height, width, batch=2)
     fused = normalise_contrast(half_lines)
-    monkeypatch.setattr(sweep, "can_fuse", lambda *_: False)
+    monkeypatch.setattr(opinion, "can_fuse", lambda *_: False)
     filtered = normalise_contrast(half_lines)
     torch.testing.assert_close(fused.centre, filtered.centre, rtol=0, atol=1e-5)
     torch.testing.assert_close(fused.views, filtered.views, rtol=0, atol=1e-5)
@@ -99,15 +99,15 @@ def test_refocused_views_show_texture_that_noise_hides(plane_stacks) -> None:
     }
     half_lines = HalfLines.from_stacks(noisy, STAR)
     slope_px = torch.linspace(-1, 2, 72).expand(1, 1, 64, 72)  # of no use but for its range
-    opinion = sweep_surfaces(half_lines, slope_px, SweepOptions(windows_px=(9,), wide_windows_px=(25,)))
-    assert opinion.hypotheses_px.shape == (1, 3, 64, 72)
-    narrow, by_cost, by_focus = ((opinion.hypotheses_px - 0.62).abs() > 0.2).float().mean(dim=(0, 2, 3))
+    found = sweep_surfaces(half_lines, slope_px, SweepOptions(windows_px=(9,), wide_windows_px=(25,)))
+    assert found.hypotheses_px.shape == (1, 3, 64, 72)
+    narrow, by_cost, by_focus = ((found.hypotheses_px - 0.62).abs() > 0.2).float().mean(dim=(0, 2, 3))
     assert by_focus < 0.02
     assert by_cost < narrow
     assert narrow > 0.2
-    assert opinion.doubts is not None
-    assert opinion.doubts.shape == (1, 2, 64, 72)
-    assert ((opinion.doubts > 0) & (opinion.doubts <= 1)).all()
+    assert found.doubts is not None
+    assert found.doubts.shape == (1, 2, 64, 72)
+    assert ((found.doubts > 0) & (found.doubts <= 1)).all()
 
 
 @pytest.mark.parametrize("contrast", [1.0, 0.02])
@@ -115,9 +115,9 @@ def test_surfaces_are_found_in_bright_and_in_faint_texture(plane_stacks, contras
     stacks = plane_stacks(0.62, rows=9, columns=9, height=48, width=56)
     half_lines = HalfLines.from_stacks({line: 0.1 + contrast * stack for line, stack in stacks.items()}, STAR)
     slope_px = torch.linspace(-1, 2, 56).expand(1, 1, 48, 56)  # of no use but for its range
-    opinion = sweep_surfaces(half_lines, slope_px, SweepOptions(windows_px=(5, 9)))
-    assert opinion.surfaces_px.shape == (1, 2, 48, 56)
-    errors_px = (opinion.surfaces_px - 0.62)[..., 8:-8, 8:-8].abs()
+    found = sweep_surfaces(half_lines, slope_px, SweepOptions(windows_px=(5, 9)))
+    assert found.surfaces_px.shape == (1, 2, 48, 56)
+    errors_px = (found.surfaces_px - 0.62)[..., 8:-8, 8:-8].abs()
     assert errors_px.median() < 0.01
     assert errors_px.quantile(0.95) < 0.03
 
