@@ -30,14 +30,25 @@ def test_only_needed_lines_are_loaded(make_scene):
     assert mirrored_lines(["antidiagonal"]) == ("diagonal", "antidiagonal")
 
 
-@pytest.mark.parametrize("turn", ["flipped_horizontally", "flipped_vertically", "transposed"])
-def test_turning_a_sample_turns_the_light_field(make_scene, turn):
+# How a turn moves the pixels of a view, and from which step the view at a step comes.
+TURNS = {
+    "flipped_horizontally": (lambda view: view[:, ::-1], lambda u, v: (u, -v)),
+    "flipped_vertically": (lambda view: view[::-1], lambda u, v: (-u, v)),
+    "transposed": (lambda view: view.transpose(1, 0, 2), lambda u, v: (v, u)),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_turning_a_sample_turns_pixels_and_views(make_scene, turn):
     scene = Scene(make_scene())
     turned = getattr(load_sample(scene, LINES), turn)()
-    light_field = getattr(scene.light_field(), turn)()
-    for line in LINES:
-        expected = np.round(255 * light_field.stack(line).transpose(0, 3, 1, 2))
-        assert np.array_equal(turned.stack(line).numpy(), expected)
+    light_field = scene.light_field()
+    centre_u, centre_v = light_field.centre
+    turn_pixels, find_source = TURNS[turn]
+    for step, view in zip(turned.steps, turned.views, strict=True):
+        u, v = find_source(*step)
+        expected = np.round(255 * turn_pixels(light_field.view(centre_u + u, centre_v + v))).transpose(2, 0, 1)
+        assert np.array_equal(view.numpy(), expected)
 
 
 @pytest.mark.parametrize("turn", ["flipped_horizontally", "flipped_vertically", "transposed"])
