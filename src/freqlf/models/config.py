@@ -352,7 +352,7 @@ PRESETS: dict[str, ModelConfig] = {
     "freqlf-plus-sweep": _SWEPT,
     # A third pass decides once more, on evidence for what the second one believes. Hourglasses see far without a
     # Fourier branch: with all of its weights at zero, the second pass's was missed by 0.06 % of bad pixels.
-    # The third one sees five times as far, at next to no cost: coarse levels have few pixels.
+    # The third one sees four times as far, by two coarser levels, which have few pixels.
     # The sweep goes 2 px beyond the slopes: small things in front, such as dots, are in none of them.
     "freqlf-plus-deep": replace(
         _SWEPT,
