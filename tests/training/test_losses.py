@@ -69,3 +69,13 @@ def test_the_error_can_be_that_of_the_tempered_mean():
     mixture, disparity = make_mixture(), torch.randn(1, 4, 5)
     expected = (mixture.tempered_mean(3.0) - disparity).abs().mean()
     torch.testing.assert_close(l1(mixture, disparity, power=3.0), expected)
+
+
+def test_large_errors_count_by_their_logarithm():
+    mixture = Mixture(torch.zeros(1, 1, 3), torch.zeros(1, 1, 3), torch.ones(1, 1, 3))
+    truth_px = torch.tensor([[0.0007, 0.07, 3.0]])
+    small, middle, large = (0.07 * math.log1p(error / 0.07) for error in (0.0007, 0.07, 3.0))
+    found = l1(mixture, truth_px, scale_px=0.07)
+    assert found.item() == pytest.approx((small + middle + large) / 3)
+    assert small == pytest.approx(0.0007, rel=0.01)  # small errors count as they are
+    assert large < 0.3

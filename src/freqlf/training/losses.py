@@ -35,9 +35,16 @@ def nll(
     return -mean_over(log_density, valid)
 
 
-def l1(mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None, power: float = 1.0) -> Tensor:
-    """Mean absolute error of the mixture's mean, in px; with a power of the tempered mean."""
-    return mean_over((mixture.tempered_mean(power) - _known(disparity_px, valid)).abs(), valid)
+def l1(
+    mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None, power: float = 1.0, scale_px: float = 0.0
+) -> Tensor:
+    """Mean absolute error of the mixture's mean, in px; with a power of the tempered mean.
+
+    scale_px: errors beyond it count by their logarithm: s log(1 + error / s). Pixels that are right or wrong by a
+    little then decide, as in BadPix, not those on the wrong surface. 0 leaves errors as they are.
+    """
+    error_px = (mixture.tempered_mean(power) - _known(disparity_px, valid)).abs()
+    return mean_over(scale_px * torch.log1p(error_px / scale_px) if scale_px > 0 else error_px, valid)
 
 
 def mse(mixture: Mixture, disparity_px: Tensor, valid: Tensor | None = None) -> Tensor:

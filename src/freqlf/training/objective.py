@@ -71,7 +71,7 @@ class Objective(nn.Module):
         mixture = Mixture(mixture.logits.float(), mixture.means.float(), mixture.deviations.float())
         loss = losses.nll(mixture, truth_px, known, recipe.background_density, recipe.truth_deviation_px)
         if recipe.l1_weight > 0:
-            loss = loss + recipe.l1_weight * losses.l1(mixture, truth_px, known, recipe.l1_power)
+            loss = loss + recipe.l1_weight * losses.l1(mixture, truth_px, known, recipe.l1_power, recipe.l1_scale_px)
         return loss
 
 

@@ -36,6 +36,7 @@ class Recipe:
     truth_deviation_px: float = setting(0.0, "uncertainty of the truth in the likelihood: smaller errors do not count")
     l1_weight: float = setting(0.0, "weight of the mixture mean's absolute error beside the likelihood")
     l1_power: float = setting(1.0, "that mean is tempered by this power")
+    l1_scale_px: float = setting(0.0, "larger errors of it count by their logarithm; 0 counts all as they are")
     encoder_loss: bool = setting(False, "the paper's models: early_weight times a loss before the layers")
     early_weight: float = setting(0.5, "weight of the loss of all passes but the last, in models that have several")
     loss_border_px: int = setting(0, "pixels along a crop's edge without a loss: other views see them outside")
@@ -50,7 +51,7 @@ class Recipe:
         check_range(
             self, 0, 1e9, "clip_norm", "l1_weight", "background_density", "early_weight", "loss_border_px", "epsilon"
         )
-        check_range(self, 0, 10, "truth_deviation_px")
+        check_range(self, 0, 10, "truth_deviation_px", "l1_scale_px")
         check_range(self, 1, 100, "l1_power")
         check_range(self, 0, 2**31 - 1, "seed")
         check_range(self, 1, 4096, "batch_size")
