@@ -44,7 +44,7 @@ class PlaneStream(nn.Module):
         measurements = MEASUREMENTS * half_lines
         self.read = nn.Conv2d(measurements, _PLANE_CHANNELS, 1)
         self.gather = nn.Conv2d(_PLANE_CHANNELS, _PLANE_CHANNELS, 3, padding=1)
-        self.score = nn.Conv2d(_PLANE_CHANNELS, opinions, 1)
+        self.score = nn.Conv2d(_PLANE_CHANNELS, opinions, 1, bias=False)  # what all planes share decides nothing
         self.weigh = nn.Conv2d(planes * opinions + measurements, channels, 1)
         scale_weights(self.read, gain=2.0, after_gelu=False)  # measurements have about half of unit scale
         scale_weights(self.gather)
