@@ -36,6 +36,7 @@ SWEPT = replace(
             second_opinion=True,
             spacings_px=(2, 6),
             contrast_steps=True,
+            occlusion=True,
         ),
     ),
     sweep=SweepConfig(wide_windows_px=(13,)),
@@ -132,9 +133,10 @@ def test_passes_that_learn_go_on_from_what_frozen_ones_believe(plane_stacks, con
         assert torch.equal(last.means, model.forward_passes(stacks)[-1].means)
 
 
-def test_steps_by_contrast_need_views_by_contrast() -> None:
-    with pytest.raises(FreqLFError, match="contrast_steps"):
-        PassConfig(contrast_steps=True)
+@pytest.mark.parametrize("setting", ["contrast_steps", "occlusion"])
+def test_what_compares_views_by_contrast_needs_them(setting: str) -> None:
+    with pytest.raises(FreqLFError, match=setting):
+        PassConfig(**{setting: True})
 
 
 def test_a_pass_may_look_around_without_a_sweep(plane_stacks) -> None:

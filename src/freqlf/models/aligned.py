@@ -31,6 +31,7 @@ from freqlf.models.surroundings import describe_surroundings
 from freqlf.models.sweep import SweepOptions, sweep_surfaces
 from freqlf.models.tiles import WHOLE, Tiling
 from freqlf.models.views import read_half_lines
+from freqlf.models.visibility import draw_nearest
 
 # Components within this distance of the heaviest one are the same surface.
 SURFACE_RADIUS_PX = 0.3
@@ -54,7 +55,7 @@ class RefinementPass(nn.Module):
 
     windows_px, relative_px: see `PassConfig`.
     has_opinion: whether the surfaces of the second opinion are hypotheses too.
-    spacings_px: see `PassConfig`.
+    spacings_px, occlusion: see `PassConfig`.
     """
 
     def __init__(
@@ -67,15 +68,16 @@ class RefinementPass(nn.Module):
         relative_px: Sequence[float],
         has_opinion: bool = False,
         spacings_px: Sequence[int] = (),
+        occlusion: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.layers = layers
         self.decoder = decoder
         self.windows_px, self.relative_px, self.has_opinion = tuple(windows_px), tuple(relative_px), has_opinion
-        self.spacings_px = tuple(spacings_px)
+        self.spacings_px, self.occlusion = tuple(spacings_px), occlusion
 
-    def propose(self, believed: Surfaces, opinion: SecondOpinion | None, centre: Tensor) -> Proposal:
+    def propose(self, believed: Surfaces, opinion: SecondOpinion | None, half_lines: HalfLines) -> Proposal:
         """Hypotheses: the estimate, surfaces around it, the alternative, those of the second opinion."""
         hypotheses_px = surround(believed.estimate_px, believed.alternative_px, self.windows_px)
         opinion = opinion if self.has_opinion else None
@@ -85,9 +87,10 @@ class RefinementPass(nn.Module):
         if self.spacings_px:
             assert believed.deviation_px is not None  # the pass before this one was asked for it
             surroundings = describe_surroundings(
-                hypotheses_px, believed.deviation_px, opinion, centre, self.spacings_px
+                hypotheses_px, believed.deviation_px, opinion, half_lines.centre, self.spacings_px
             )
-        return Proposal(hypotheses_px, surroundings, None if opinion is None else opinion.normalised)
+        nearest_px = draw_nearest(half_lines, believed.estimate_px) if self.occlusion else None
+        return Proposal(hypotheses_px, surroundings, None if opinion is None else opinion.normalised, nearest_px)
 
     def forward(self, half_lines: HalfLines, proposal: Proposal, queries: Tensor | None = None) -> Mixture:
         """The mixture of every pixel, or at `queries`."""
@@ -159,7 +162,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         for number, refine in enumerate(self._passes, start=1):
             if number <= first:  # frozen, and in the beliefs
                 continue
-            proposal = refine.propose(believed, opinion, half_lines.centre)
+            proposal = refine.propose(believed, opinion, half_lines)
             asked = queries if number == len(self.passes) else None
             mixtures.append(refine(half_lines, proposal, asked))
             if number < len(self.passes):
@@ -209,7 +212,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
     ) -> Surfaces:
         """What so many of the first passes leave; between them, two surfaces and a deviation are all that is kept."""
         for number, refine in itertools.islice(enumerate(self._passes, start=1), passes):
-            proposal = refine.propose(believed, opinion, views.centre)
+            proposal = refine.propose(believed, opinion, views)
             maps = refine.stream(views, proposal, self._read_surfaces(number), tiling, f"pass {number}")
             believed = Surfaces(*maps.split(1, dim=1))
         return believed
@@ -229,7 +232,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         believed, opinion = self._begin(views, tiling)
         *others, last = self._passes
         believed = self._refine(believed, opinion, views, len(others), tiling)
-        proposal = last.propose(believed, opinion, views.centre)
+        proposal = last.propose(believed, opinion, views)
         return last.stream(views, proposal, read, tiling, f"pass {len(self.passes)}")
 
     def _ask(self, half_lines: HalfLines, believed: Surfaces, tiling: Tiling = WHOLE) -> SecondOpinion | None:
@@ -263,13 +266,14 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
     def footprint(self, views: int) -> Footprint:
         """One latent field, or the views at coarser resolutions; in a tile, warped views and evidence.
 
-        A second opinion adds the views by their contrast and, if it sweeps, their grey image; coarser fields are a
-        third of the finest at most. What is said of the surroundings is held for the whole image.
+        A second opinion adds the views by their contrast and, if it sweeps, their grey image; the surfaces in all views
+        take as much as that, and come when it has gone. Coarser fields are a third of the finest at most. What is said
+        of the surroundings is held for the whole image.
         """
         encoders = [one.encoder for one in self._passes]
         view_bytes = 4 * 3 * views
         asked_bytes = view_bytes if self.contrast_windows_px else 0
-        if self.sweep is not None:
+        if self.sweep is not None or any(one.occlusion for one in self._passes):
             asked_bytes = view_bytes + view_bytes // 3
         channels = max(encoder.look.out_channels for encoder in encoders)
         maps = MAPS + max(len(encoder.names.surroundings) for encoder in encoders)

@@ -94,6 +94,7 @@ def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> Re
         doubts,
         one.spacings_px,
         has_steps=one.contrast_steps,
+        has_occlusion=one.occlusion,
     )
     encoder = HalfLineEncoder(
         names, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
@@ -111,6 +112,7 @@ def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> Re
         relative_px=one.relative_px,
         has_opinion=one.second_opinion,
         spacings_px=one.spacings_px,
+        occlusion=one.occlusion,
     )
 
 

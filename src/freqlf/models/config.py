@@ -180,6 +180,8 @@ class PassConfig:
         spacings_px: distances of the samples of planes through the surroundings, see `describe_surroundings`; empty
             for a pass that does not look at them. The first pass cannot: nothing says yet how sure an estimate is.
         contrast_steps: whether the views by their contrast also say by how much they would move the estimate.
+        occlusion: whether hypotheses are also compared in those views only that see them, if the surfaces are where the
+            pass before believes them to be.
     """
 
     channels: int = 48
@@ -194,11 +196,13 @@ class PassConfig:
     second_opinion: bool = False
     spacings_px: tuple[int, ...] = ()
     contrast_steps: bool = False
+    occlusion: bool = False
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "stem_channels")
-        if self.contrast_steps and not self.second_opinion:
-            raise FreqLFError("contrast_steps are of the views by their contrast: they need a second_opinion")
+        for name in ("contrast_steps", "occlusion"):
+            if getattr(self, name) and not self.second_opinion:
+                raise FreqLFError(f"{name} compares the views by their contrast, too: it needs a second_opinion")
         for name in ("modes", "shared_channels"):
             if not 0 <= getattr(self, name) <= MOST:
                 raise FreqLFError(f"{name} must be between 0 and {MOST}, not {getattr(self, name)}")
@@ -352,7 +356,7 @@ PRESETS: dict[str, ModelConfig] = {
     "freqlf-plus-sweep": _SWEPT,
     # A third pass decides once more, on evidence for what the second one believes. Hourglasses see far without a
     # Fourier branch: with all of its weights at zero, the second pass's was missed by 0.06 % of bad pixels.
-    # The third one sees four times as far, by two coarser levels, which have few pixels.
+    # The third one sees four times as far, by two coarser levels, which have few pixels, and knows what hides what.
     # The sweep goes 2 px beyond the slopes: small things in front, such as dots, are in none of them.
     "freqlf-plus-deep": replace(
         _SWEPT,
@@ -360,7 +364,9 @@ PRESETS: dict[str, ModelConfig] = {
         passes=(
             _SWEPT.passes[0],
             replace(_SWEPT.passes[1], modes=0),
-            replace(_SWEPT.passes[1], modes=0, coarse_channels=(96, 128, 128, 128), contrast_steps=True),
+            replace(
+                _SWEPT.passes[1], modes=0, coarse_channels=(96, 128, 128, 128), contrast_steps=True, occlusion=True
+            ),
         ),
     ),
 }

@@ -42,12 +42,13 @@ def name_evidence(
     spacings_px: Sequence[int] = (),
     *,
     has_steps: bool = False,
+    has_occlusion: bool = False,
 ) -> EvidenceNames:
     """The inputs of a `HalfLineEncoder`; each line has two half-lines. Opinions as in `RefinementPass`."""
     hypotheses, has_contrast = count_hypotheses(windows_px) + opinions + wide_opinions, opinions > 0
     return EvidenceNames(
         hypotheses,
-        name_context(hypotheses, has_contrast=has_contrast),
+        name_context(hypotheses, has_contrast=has_contrast, has_occlusion=has_occlusion),
         2 * lines,
         name_half_line(hypotheses, relative_px, has_contrast=has_contrast, has_steps=has_steps),
         name_surroundings(hypotheses, spacings_px, has_opinion=opinions > 0, doubts=doubts) if spacings_px else [],
@@ -60,11 +61,13 @@ class Proposal(NamedTuple):
     hypotheses_px: (B, N, H, W), the estimate first.
     surroundings: (B, channels, H, W), see `describe_surroundings`, in passes that look there.
     normalised: the views by their contrast, in passes with a second opinion.
+    nearest_px: (B, V, H, W), what is believed to be nearest in each view, in passes that look for occlusion.
     """
 
     hypotheses_px: Tensor
     surroundings: Tensor | None = None
     normalised: HalfLines | None = None
+    nearest_px: Tensor | None = None
 
 
 class HalfLineEncoder(nn.Module):
@@ -114,7 +117,7 @@ class HalfLineEncoder(nn.Module):
         stage: str = "evidence",
     ) -> Tensor:
         """Features (B, channels, H, W) of the evidence for the hypotheses, see `gather_evidence`."""
-        hypotheses_px, surroundings, normalised = proposal
+        hypotheses_px, surroundings, normalised, nearest_px = proposal
         H, W = hypotheses_px.shape[-2:]
 
         def encode(tile: Tile) -> Tensor:
@@ -125,7 +128,12 @@ class HalfLineEncoder(nn.Module):
             contrast = None if normalised is None else normalised.window(*place)
             window = half_lines.window(*place)
             context, measured = self.gather(
-                window, outer.of(hypotheses_px), relative_px, contrast, has_steps=self.has_steps
+                window,
+                outer.of(hypotheses_px),
+                relative_px,
+                contrast,
+                has_steps=self.has_steps,
+                nearest_px=nearest_px,
             )
             inputs = [context, self.measure(measured)]
             if surroundings is not None:

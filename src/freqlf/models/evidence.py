@@ -16,6 +16,7 @@ from freqlf.models.filters import box_mean, local_maximum, local_minimum
 from freqlf.models.halflines import HalfLines, average_parts, spatial_gradient
 from freqlf.models.kernels import can_fuse
 from freqlf.models.opinion import CONTRAST_ROBUSTNESS
+from freqlf.models.visibility import HIDING_PX, find_seen
 
 
 def count_hypotheses(windows_px: Sequence[int]) -> int:
@@ -69,13 +70,15 @@ def _average(equations: tuple[Tensor, Tensor], how: tuple[int, float]) -> Step:
     return Step(box_mean(equations[0], window_px), box_mean(equations[1], window_px), scale)
 
 
-def name_context(hypotheses: int, *, has_contrast: bool = False) -> list[str]:
+def name_context(hypotheses: int, *, has_contrast: bool = False, has_occlusion: bool = False) -> list[str]:
     """What the channels of the context are, so that weights find theirs in a model with more of them."""
     others, each = range(1, hypotheses), range(hypotheses)
     names = ["red", "green", "blue", "texture x", "texture y", "smooth texture x", "smooth texture y"]
     names += [*(f"difference {i}" for i in others), "bumpiness"]
     if has_contrast:  # two costs of each hypothesis in its neighbourhood
         names += [*(f"cost around {i}" for i in each), *(f"contrast cost around {i}" for i in each)]
+    if has_occlusion:  # what those views say that see it
+        names += [f"{kind} {i}" for kind in ("seen logarithm", "seen contrast cost", "seen share") for i in each]
     return names
 
 
@@ -100,25 +103,28 @@ def gather_evidence(
     normalised: HalfLines | None = None,
     *,
     has_steps: bool = False,
+    nearest_px: Tensor | None = None,
 ) -> Evidence:
     """Evidence for the hypotheses (B, N, H, W), of which the first is the estimate.
 
     relative_px adds the cost curve around the estimate at these distances from it. It stays empty in models
     that must not enumerate disparities. normalised are the same views by their local contrast: what they cost in the
     neighbourhood of a pixel decides where texture is faint, and has_steps says that they also tell by how much they
-    would move the estimate.
+    would move the estimate. nearest_px are the surfaces in all views, see `draw_nearest`: what they hide is left out of
+    further costs, for which normalised views are needed, too.
     """
     estimate_px = hypotheses_px[:, :1]
     steps = [_average(half_lines.normal_equations(estimate_px), _STEP)]
     if normalised is not None and has_steps:
         steps.append(_average(normalised.normal_equations(estimate_px, CONTRAST_ROBUSTNESS), _CONTRAST_STEP))
     measure = _measure_fused if can_fuse(hypotheses_px, half_lines.views) else _measure
-    measurements = measure(half_lines, normalised, hypotheses_px, relative_px, steps)
-    context = _describe_context(half_lines.centre, hypotheses_px)
+    measurements, seen = measure(half_lines, normalised, hypotheses_px, relative_px, steps, nearest_px)
+    context = [_describe_context(half_lines.centre, hypotheses_px)]
     if normalised is not None:
-        around = _describe_neighbourhood(measurements, hypotheses_px.shape[1], len(relative_px))
-        context = torch.cat((context, around), dim=1)
-    return Evidence(context, measurements)
+        context.append(_describe_neighbourhood(measurements, hypotheses_px.shape[1], len(relative_px)))
+    if seen is not None:
+        context.append(_rank_seen(seen))
+    return Evidence(torch.cat(context, dim=1), measurements)
 
 
 def _measure(
@@ -127,8 +133,12 @@ def _measure(
     hypotheses_px: Tensor,
     relative_px: Sequence[float],
     steps: Sequence["Step"],
-) -> Tensor:
-    """What half-lines say of the hypotheses, of disparities around the first one, and of steps from it."""
+    nearest_px: Tensor | None,
+) -> tuple[Tensor, Tensor | None]:
+    """What half-lines say of the hypotheses, of disparities around the first one, and of steps from it.
+
+    And what all views say that see a hypothesis, (B, 3, N, H, W), see `_compare_seen`.
+    """
     measurements: list[Tensor] = []  # B, J, H, W each
     for index, hypothesis_px in enumerate(hypotheses_px.split(1, dim=1)):
         measurements += _compare(half_lines, hypothesis_px, is_estimate=index == 0)
@@ -140,7 +150,11 @@ def _measure(
     for one in steps:
         measurements.append(torch.tanh(one.scale * one.numerators / (one.denominators + 0.02)))
         measurements.append(0.25 * torch.log(one.denominators + 0.01))
-    return torch.stack(measurements, dim=2)
+    seen = None
+    if nearest_px is not None and normalised is not None:
+        hypotheses = hypotheses_px.split(1, dim=1)
+        seen = torch.stack([_compare_seen(half_lines, normalised, nearest_px, one) for one in hypotheses], dim=2)
+    return torch.stack(measurements, dim=2), seen
 
 
 def _measure_fused(
@@ -149,7 +163,8 @@ def _measure_fused(
     hypotheses_px: Tensor,
     relative_px: Sequence[float],
     steps: Sequence["Step"],
-) -> Tensor:
+    nearest_px: Tensor | None,
+) -> tuple[Tensor, Tensor | None]:
     """The same by compiled loops."""
     from freqlf.models.kernels.costs import compare_hypotheses
     from freqlf.models.kernels.equations import describe_equations
@@ -161,11 +176,14 @@ def _measure_fused(
     measurements = hypotheses_px.new_empty(B, J, len(names), H, W)
     by_contrast = None if normalised is None else normalised.packed()
     candidates_px = torch.cat([hypotheses_px, *around_px], dim=1)
-    compare_hypotheses(half_lines.packed(), candidates_px, N, measurements, by_contrast)
+    seen = None
+    if nearest_px is not None and normalised is not None:
+        seen = hypotheses_px.new_empty(B, 3, N, H, W)
+    compare_hypotheses(half_lines.packed(), candidates_px, N, measurements, by_contrast, nearest_px, seen, HIDING_PX)
     for number, one in enumerate(steps):
         first = names.index("offset") + 2 * number
         describe_equations(one.numerators, one.denominators, one.scale, measurements, first)
-    return measurements
+    return measurements, seen
 
 
 def _compress(cost: Tensor) -> Tensor:
@@ -195,6 +213,40 @@ def _describe_neighbourhood(measurements: Tensor, hypotheses: int, relative: int
         sides = torch.minimum(costs[:, 0::2], costs[:, 1::2]).mean(dim=1)
     around = box_mean(sides, 9).unflatten(1, (2, hypotheses))
     return (2 * (around - around.amin(dim=2, keepdim=True))).flatten(1, 2)
+
+
+def _compare_seen(half_lines: HalfLines, normalised: HalfLines, nearest_px: Tensor, disparity_px: Tensor) -> Tensor:
+    """What those views say of a hypothesis that nothing nearer hides it in, (B, 3, H, W).
+
+    The mean logarithm of their differences, their mean difference by contrast, and which share of all views they are.
+    Where none is left, the first two are of all that show the pixel.
+    """
+    totals: list[Tensor] = []  # B, 3, H, W each: of the views that are seen and, further down, of all
+    everything: list[Tensor] = []
+    count = len(half_lines.steps)
+    compared = zip(
+        half_lines.residuals(disparity_px),
+        normalised.residuals(disparity_px),
+        find_seen(half_lines, nearest_px, disparity_px),
+        strict=True,
+    )
+    for (values, visible), (others, _), is_seen in compared:
+        parts = torch.stack(
+            (_compress(values.abs_().mean(dim=2)), others.abs_().mean(dim=2), torch.ones_like(visible)), 1
+        )
+        everything.append((parts * visible.unsqueeze(1)).sum(dim=2))
+        totals.append((parts * (visible * is_seen).unsqueeze(1)).sum(dim=2))
+    seen, shown = torch.stack(totals).sum(dim=0), torch.stack(everything).sum(dim=0)
+    chosen = torch.where(seen[:, 2:] > 0, seen, shown)
+    logarithm, contrast = (chosen[:, :2] / chosen[:, 2:].clamp_min(1)).unbind(dim=1)
+    return torch.stack((logarithm, _compress_contrast(contrast), seen[:, 2] / count), dim=1)
+
+
+def _rank_seen(seen: Tensor) -> Tensor:
+    """Inputs (B, 3N, H, W) from what is said of hypotheses (B, 3, N, H, W): costs less the least one's, and shares."""
+    costs = seen[:, :2]
+    ranks = 2 * (costs - costs.amin(dim=2, keepdim=True))
+    return torch.cat((ranks, seen[:, 2:]), dim=1).flatten(1, 2)
 
 
 def _compare(half_lines: HalfLines, disparity_px: Tensor, *, is_estimate: bool) -> list[Tensor]:

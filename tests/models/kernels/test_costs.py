@@ -1,8 +1,9 @@
 import pytest
 import torch
 
-from freqlf.models.evidence import gather_evidence, name_half_line
+from freqlf.models.evidence import gather_evidence, name_context, name_half_line
 from freqlf.models.opinion import normalise_contrast
+from freqlf.models.visibility import draw_nearest
 
 # height, width, views, images: odd sizes, one row or column, runs of pixels that end anywhere
 SHAPES = [(21, 34, 9, 2), (7, 5, 3, 1), (33, 20, 17, 1), (1, 9, 5, 1), (9, 1, 5, 1), (16, 48, 7, 1)]
@@ -65,6 +66,28 @@ def test_evidence_by_contrast_is_that_of_the_tensor_code(
         measured = gather_evidence(half_lines, hypotheses_px, relative_px, normalised)
         torch.testing.assert_close(measured.half_lines.double(), expected.half_lines, rtol=0, atol=1e-5)
         torch.testing.assert_close(measured.context.double(), expected.context, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_seen_views_cost_is_that_of_the_tensor_code(
+    half_lines_of, reference_of, shape: tuple[int, int, int, int]
+) -> None:
+    height, width, views, batch = shape
+    half_lines = half_lines_of(height, width, views, batch)
+    hypotheses_px = draw_disparities(3, height, width, batch)
+    believed_px = draw_disparities(4, height, width, batch)[:, 3:]
+    nearest_px = draw_nearest(half_lines, believed_px)
+    assert torch.equal(nearest_px.double(), draw_nearest(reference_of(half_lines), believed_px.double()))
+    double = (reference_of(half_lines), hypotheses_px.double(), (0.1,), reference_of(half_lines))
+    expected = gather_evidence(*double, nearest_px=nearest_px.double())
+    # The views themselves may stand for normalised ones.
+    measured = gather_evidence(half_lines, hypotheses_px, (0.1,), half_lines, nearest_px=nearest_px)
+    assert measured.context.shape[1] == len(name_context(3, has_contrast=True, has_occlusion=True))
+    torch.testing.assert_close(measured.context.double(), expected.context, rtol=0, atol=1e-5)
+    # Everything else is as it was.
+    without = gather_evidence(half_lines, hypotheses_px, (0.1,), half_lines)
+    assert torch.equal(without.half_lines, measured.half_lines)
+    assert torch.equal(without.context, measured.context[:, : without.context.shape[1]])
 
 
 def test_a_window_gives_what_the_whole_image_gives_there(half_lines_of) -> None:

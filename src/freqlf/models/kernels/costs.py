@@ -16,12 +16,14 @@ Array = np.ndarray
 
 _f32 = np.float32
 _THIRD = _f32(1 / 3)  # differences are summed over three colours
+_THIRD_OF_INT = np.int64(0x55555556)  # times 2^32
 # So many logarithms of differences are one of their product, scaled so that it neither vanishes nor overflows.
 _FACTORS, _FACTOR = 8, 16
 # What is summed over the views of a half-line: differences, their logarithms, those of inner and of outer views, and
 # those of views by their contrast.
 _PARTS = 5
 _ALL, _LOGARITHMS, _NEAR, _FAR, _CONTRAST = range(_PARTS)
+_SEEN_PARTS = 3
 _SHIFT = _f32(1.9 - 0.5 * math.log(_FACTOR))  # of the mean of logarithms, to the scale of evidence
 
 
@@ -31,19 +33,30 @@ def compare_hypotheses(
     compared: int,
     measurements: Tensor,
     normalised: PackedViews | None = None,
+    nearest_px: Tensor | None = None,
+    seen: Tensor | None = None,
+    hiding_px: float = 0.0,
 ) -> None:
     """Evidence of hypotheses (B, N, H, W) into the first channels of the measurements (B, J, channels, H, W).
 
     Those of `freqlf.models.evidence`: five of the first hypothesis, two of the others up to `compared`, and one of
     all further ones; with none compared, the costs as they are. normalised: the same views by their contrast, for one
-    more of those that are compared, after all others: where a pixel is seen in a view is found once for both.
+    more of those that are compared, after all others: where a pixel is seen in a view is found once for both. With
+    nearest_px (B, V, height, width), of the views, also what those say in which nothing that is nearer by hiding_px
+    hides a hypothesis, into seen (B, 3, compared, H, W).
     """
     B, _, H, W = hypotheses_px.shape
     hypotheses, results = hypotheses_px.flatten(2).contiguous().numpy(), measurements.view(*measurements.shape[:3], -1)
     runs = -(-H * W // RUN)
     by_contrast = packed if normalised is None else normalised
     others = (by_contrast.views, by_contrast.batch_stride, by_contrast.centre, normalised is not None)
-    run_in_threads(_compare_runs, B * runs, *packed, *others, W, hypotheses, compared, results.numpy())
+    surfaces, told = np.empty((B, 1, 1), np.float32), np.empty((B, 3, 0, H * W), np.float32)
+    if nearest_px is not None and seen is not None:
+        surfaces, told = nearest_px.flatten(2).contiguous().numpy(), seen.flatten(3).numpy()
+    run_in_threads(
+        _compare_runs, B * runs, *packed, *others, W, hypotheses, compared, results.numpy(), surfaces, told,
+        _f32(hiding_px),
+    )  # fmt: skip
 
 
 def measure_costs(packed: PackedViews, disparity_px: Tensor) -> Tensor:
@@ -102,6 +115,9 @@ def _compare_runs(
     hypotheses_px: Array,
     compared: int,
     measurements: Array,
+    surfaces_px: Array,
+    seen: Array,
+    hiding_px: float,
     first_run: int,
     last_run: int,
 ) -> None:
@@ -114,6 +130,9 @@ def _compare_runs(
     sums, counts, mean = np.empty((_PARTS, RUN), np.float32), np.empty((J, RUN), np.float32), np.empty(RUN, np.float32)
     # Over all half-lines, for those of which no view shows the pixel.
     overall, counted = np.empty((_PARTS, RUN), np.float32), np.empty((_PARTS, RUN), np.float32)
+    # Over all views that see a hypothesis: logarithms, differences by contrast, and how many there are.
+    seen_sums, seen_product = np.empty((_SEEN_PARTS, RUN), np.float32), np.empty(RUN, np.float32)
+    limit_px, places, is_seen = np.empty(RUN, np.float32), np.empty(RUN, np.uint32), np.empty(RUN, np.float32)
     view_size = height * width * 3
     for run in range(first_run, last_run):
         b, first_pixel = run // runs, run % runs * RUN
@@ -124,6 +143,11 @@ def _compare_runs(
             disparity_px[: last_pixel - first_pixel] = hypotheses_px[b, n, first_pixel:last_pixel]
             is_compared, is_estimate = n < compared, n == 0 and compared > 0
             is_contrasted = is_compared and has_others
+            is_looked_for = is_contrasted and seen.shape[2] > 0
+            seen_sums[:] = _f32(0)
+            seen_product[:] = _f32(1)
+            for x in range(RUN):
+                limit_px[x] = disparity_px[x] + hiding_px
             overall[:] = _f32(0)
             counted[:] = _f32(0)
             is_complete = True
@@ -148,6 +172,14 @@ def _compare_runs(
                             pixels, down, right, other_centre, centre_first, other_differences,
                         )  # fmt: skip
                         _add(other_differences, room, steps, sums[_CONTRAST])
+                    if is_looked_for:
+                        _find_seen(
+                            surfaces_px[b, view], width, by_rows, by_columns, pixels, down, right, limit_px, room,
+                            places, is_seen,
+                        )  # fmt: skip
+                        _add_seen(is_seen, differences, other_differences, seen_sums, seen_product)
+                        if view % _FACTORS == _FACTORS - 1 or view == starts[J] - 1:
+                            _add_logarithms(seen_product, seen_sums[0])
                     if is_compared:
                         _add_and_multiply(differences, room, steps, sums[_ALL], product)
                         if (view - starts[j]) % _FACTORS == _FACTORS - 1 or view == starts[j + 1] - 1:
@@ -168,6 +200,8 @@ def _compare_runs(
                 if is_estimate:
                     for x in range(last_pixel - first_pixel):
                         measurements[b, j, 4, first_pixel + x] = counts[j, x] / _f32(count)
+            if is_looked_for:
+                _describe_seen(seen_sums, overall, counted, starts[J], seen[b, :, n, first_pixel:last_pixel])
             if not is_complete:
                 for part in range(_PARTS):
                     channel = _find_channel(part, n, N, compared, has_others)
@@ -223,6 +257,59 @@ def _add_logarithms(product: Array, sums: Array) -> None:
     for x in range(RUN):
         sums[x] += log(product[x])
         product[x] = _f32(1)
+
+
+@njit(**LOOP)
+def _find_seen(
+    nearest_px: Array,
+    width: int,
+    by_rows: int,
+    by_columns: int,
+    starts: Array,
+    down: Array,
+    right: Array,
+    limit_px: Array,
+    room: Array,
+    places: Array,
+    seen: Array,
+) -> None:
+    """1 where a view shows the pixel and nothing beyond the limit hides it, else 0; places are those of `locate`."""
+    steps = _f32(max(abs(by_rows), abs(by_columns)))
+    for x in range(RUN):  # the number of the pixel above and to the left: a third, by a product
+        places[x] = np.uint32((np.int64(starts[x]) * _THIRD_OF_INT) >> np.int64(32))
+    if by_columns != 0:
+        for x in range(RUN):
+            places[x] += np.uint32(right[x] >= _f32(0.5))
+    if by_rows != 0:
+        for x in range(RUN):
+            places[x] += np.uint32(width) if down[x] >= _f32(0.5) else np.uint32(0)
+    for x in range(RUN):
+        seen[x] = nearest_px[places[x]]
+    for x in range(RUN):
+        seen[x] = _f32(1) if seen[x] <= limit_px[x] and steps <= room[x] else _f32(0)
+
+
+@njit(**LOOP)
+def _add_seen(seen: Array, differences: Array, other_differences: Array, sums: Array, product: Array) -> None:
+    """The differences of a view where it is seen."""
+    for x in range(RUN):
+        difference = _f32(_FACTOR) * (_THIRD * differences[x] + _f32(0.003))
+        product[x] *= difference if seen[x] > _f32(0) else _f32(1)
+        sums[1, x] += seen[x] * (_THIRD * other_differences[x])
+        sums[2, x] += seen[x]
+
+
+@njit(**LOOP)
+def _describe_seen(sums: Array, overall: Array, counted: Array, views: int, target: Array) -> None:
+    """See `_compare_seen` in `freqlf.models.evidence`; overall, counted: of all views that show the pixels."""
+    for x in range(target.shape[1]):
+        logarithms, contrast, count = sums[0, x], sums[1, x], sums[2, x]
+        target[2, x] = count / _f32(views)
+        if count == _f32(0):
+            logarithms, contrast, count = overall[_LOGARITHMS, x], overall[_CONTRAST, x], counted[_ALL, x]
+        shown = count if count > _f32(1) else _f32(1)
+        target[0, x] = _f32(0.5) * logarithms / shown + _SHIFT if count > _f32(0) else _f32(0)
+        target[1, x] = _f32(0.5) * log(contrast / shown + _f32(0.03)) + _f32(0.8)
 
 
 @njit(**LOOP)
