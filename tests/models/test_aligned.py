@@ -119,8 +119,9 @@ def test_overfits_one_crop(plane_stacks, component: str | None) -> None:
         SWEPT,
         replace(SWEPT, sweep=SweepConfig()),
         replace(SWEPT, sweep=None, contrast_windows_px=(5,), mean_windows_px=(3, 5)),
+        replace(SWEPT, repeats=1),
     ],
-    ids=["flat", "swept", "no wide windows", "slopes by contrast"],
+    ids=["flat", "swept", "no wide windows", "slopes by contrast", "repeated"],
 )
 def test_passes_that_learn_go_on_from_what_frozen_ones_believe(plane_stacks, config: AlignedConfig) -> None:
     model = build(config)
@@ -129,8 +130,26 @@ def test_passes_that_learn_go_on_from_what_frozen_ones_believe(plane_stacks, con
     assert model.frozen_passes == 1
     stacks = plane_stacks(0.5)
     with torch.inference_mode():
-        (last,) = model.forward_passes(stacks, beliefs=model.believe(stacks))
-        assert torch.equal(last.means, model.forward_passes(stacks)[-1].means)
+        learning = model.forward_passes(stacks, beliefs=model.believe(stacks))
+        assert len(learning) == 1 + config.repeats
+        assert torch.equal(learning[-1].means, model.forward_passes(stacks)[-1].means)
+
+
+def test_a_repeated_pass_is_another_one_with_the_same_weights(plane_stacks) -> None:
+    twice = build(replace(SWEPT, repeats=1))
+    thrice = build(replace(SWEPT, passes=(*SWEPT.passes, SWEPT.passes[1])))
+    thrice.passes[0].load_state_dict(twice.passes[0].state_dict())
+    for number in (1, 2):
+        thrice.passes[number].load_state_dict(twice.passes[1].state_dict())
+    stacks = plane_stacks(0.5)
+    with torch.inference_mode():
+        ours, theirs = twice.forward_passes(stacks), thrice.forward_passes(stacks)
+    assert len(ours) == 3
+    assert not torch.equal(ours[2].means, ours[1].means)
+    assert torch.equal(ours[2].means, theirs[2].means)
+    assert set(twice.name_channels()) == {one for one in thrice.name_channels() if not one.startswith("passes.2")}
+    with pytest.raises(FreqLFError, match="repeats"):
+        replace(SWEPT, repeats=-1)
 
 
 @pytest.mark.parametrize("setting", ["contrast_steps", "occlusion"])

@@ -7,7 +7,7 @@ views per axis, and shearing the light field shears the estimate along.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import torch
@@ -140,11 +140,12 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         mean_windows_px: Sequence[int] = (),
         *,
         reading: Reading = "tempered",
+        repeats: int = 0,
     ) -> None:
         super().__init__()
         self.lines = tuple(lines)
         self.reading = reading
-        self.passes = nn.ModuleList(passes)
+        self.passes, self.repeats = nn.ModuleList(passes), repeats
         self.slope, self.sweep = slope, sweep
         self.contrast_windows_px, self.mean_windows_px = tuple(contrast_windows_px), tuple(mean_windows_px)
         self.slope_lines = choose_slope_lines(self.lines)
@@ -159,20 +160,20 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         first = 0 if beliefs is None else self.frozen_passes
         believed, opinion = self._begin(half_lines) if beliefs is None else self._unpack(beliefs, half_lines)
         mixtures: list[Mixture] = []
-        for number, refine in enumerate(self._passes, start=1):
+        for number, refine in enumerate(self.rounds, start=1):
             if number <= first:  # frozen, and in the beliefs
                 continue
             proposal = refine.propose(believed, opinion, half_lines)
-            asked = queries if number == len(self.passes) else None
-            mixtures.append(refine(half_lines, proposal, asked))
-            if number < len(self.passes):
+            is_last = number == len(self.rounds)
+            mixtures.append(refine(half_lines, proposal, queries if is_last else None))
+            if not is_last:
                 believed = Surfaces(*self._read_surfaces(number)(mixtures[-1]).split(1, dim=1))
         return mixtures
 
     @property
     def frozen_passes(self) -> int:
         """How many of the first passes no longer learn."""
-        learning = (any(weight.requires_grad for weight in one.parameters()) for one in self._passes)
+        learning = (any(weight.requires_grad for weight in one.parameters()) for one in self.rounds)
         return sum(1 for _ in itertools.takewhile(lambda learns: not learns, learning))
 
     @torch.no_grad()
@@ -189,7 +190,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
 
     def _unpack(self, beliefs: Tensor, half_lines: HalfLines) -> tuple[Surfaces, SecondOpinion | None]:
         """The inverse of how `believe` packs them."""
-        count = 3 if list(self._passes)[self.frozen_passes].spacings_px else 2
+        count = 3 if self.rounds[self.frozen_passes].spacings_px else 2
         believed, maps = Surfaces(*beliefs[:, :count].split(1, dim=1)), beliefs[:, count:]
         if maps.shape[1] == 0:
             return believed, None
@@ -211,7 +212,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         self, believed: Surfaces, opinion: SecondOpinion | None, views: HalfLines, passes: int, tiling: Tiling
     ) -> Surfaces:
         """What so many of the first passes leave; between them, two surfaces and a deviation are all that is kept."""
-        for number, refine in itertools.islice(enumerate(self._passes, start=1), passes):
+        for number, refine in itertools.islice(enumerate(self.rounds, start=1), passes):
             proposal = refine.propose(believed, opinion, views)
             maps = refine.stream(views, proposal, self._read_surfaces(number), tiling, f"pass {number}")
             believed = Surfaces(*maps.split(1, dim=1))
@@ -219,7 +220,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
 
     def name_channels(self) -> dict[str, list[str]]:
         """Those of all passes."""
-        passes = enumerate(self._passes)
+        passes = enumerate(self.rounds[: len(self.passes)])
         return {f"passes.{i}.{weight}": names for i, one in passes for weight, names in one.name_channels().items()}
 
     def read_views(self, light_field: LightField, device: torch.device, *, forget: bool = False) -> HalfLines:
@@ -230,10 +231,10 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
     def stream(self, views: HalfLines, read: Reader, tiling: Tiling = WHOLE) -> Tensor:
         """What `read` takes from the last mixture."""
         believed, opinion = self._begin(views, tiling)
-        *others, last = self._passes
+        *others, last = self.rounds
         believed = self._refine(believed, opinion, views, len(others), tiling)
         proposal = last.propose(believed, opinion, views)
-        return last.stream(views, proposal, read, tiling, f"pass {len(self.passes)}")
+        return last.stream(views, proposal, read, tiling, f"pass {len(self.rounds)}")
 
     def _ask(self, half_lines: HalfLines, believed: Surfaces, tiling: Tiling = WHOLE) -> SecondOpinion | None:
         """The second opinion, in models that have one."""
@@ -251,7 +252,7 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
 
     def _read_surfaces(self, number: int) -> Reader:
         """What pass `number`, from 1, leaves to the next one, as maps (B, 2 or 3, H, W)."""
-        is_asked = bool(list(self._passes)[number].spacings_px)
+        is_asked = bool(self.rounds[number].spacings_px)
 
         def read(mixture: Mixture) -> Tensor:
             surfaces = split_surfaces(mixture)
@@ -260,8 +261,10 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         return read
 
     @property
-    def _passes(self) -> Iterator[RefinementPass]:
-        return (one for one in self.passes if isinstance(one, RefinementPass))
+    def rounds(self) -> tuple[RefinementPass, ...]:
+        """The passes in the order in which they decide; the last one does so several times if it is repeated."""
+        passes = [one for one in self.passes if isinstance(one, RefinementPass)]
+        return (*passes, *self.repeats * passes[-1:])
 
     def footprint(self, views: int) -> Footprint:
         """One latent field, or the views at coarser resolutions; in a tile, warped views and evidence.
@@ -270,10 +273,10 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         take as much as that, and come when it has gone. Coarser fields are a third of the finest at most. What is said
         of the surroundings is held for the whole image.
         """
-        encoders = [one.encoder for one in self._passes]
+        encoders = [one.encoder for one in self.rounds]
         view_bytes = 4 * 3 * views
         asked_bytes = view_bytes if self.contrast_windows_px else 0
-        if self.sweep is not None or any(one.occlusion for one in self._passes):
+        if self.sweep is not None or any(one.occlusion for one in self.rounds):
             asked_bytes = view_bytes + view_bytes // 3
         channels = max(encoder.look.out_channels for encoder in encoders)
         maps = MAPS + max(len(encoder.names.surroundings) for encoder in encoders)

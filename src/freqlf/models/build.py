@@ -77,7 +77,9 @@ def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
     sweep = None if config.sweep is None else SweepOptions(**asdict(config.sweep))
     passes = [_build_pass(config, one, is_first=number == 0) for number, one in enumerate(config.passes)]
     windows_px = (config.contrast_windows_px, config.mean_windows_px)
-    return AlignedFreqLF(config.lines, passes, SlopeOptions(), sweep, *windows_px, reading=config.reading)
+    return AlignedFreqLF(
+        config.lines, passes, SlopeOptions(), sweep, *windows_px, reading=config.reading, repeats=config.repeats
+    )
 
 
 def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:

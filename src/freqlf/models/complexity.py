@@ -47,8 +47,8 @@ def measure_local_reach_px(model: nn.Module) -> int:
 
     For a model of several passes, that of all passes together.
     """
-    passes = getattr(model, "passes", [model])
-    return 1 + sum(_reach_of(one) for one in passes)
+    rounds = getattr(model, "rounds", [model])
+    return 1 + sum(_reach_of(one) for one in rounds)
 
 
 def _reach_of(module: nn.Module) -> int:

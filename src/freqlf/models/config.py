@@ -248,6 +248,7 @@ class AlignedConfig:
         contrast_windows_px: makes them by slope fields instead, one for each side of a window: nothing is enumerated.
         mean_windows_px: adds slope fields by which the views agree with their mean, for noise; with the former only.
         reading: which disparity of its mixtures is the estimate, see `Mixture`.
+        repeats: how often the last pass decides once more, on evidence for what it believes by then.
         band: as in `PaperConfig`, where it is isotropic; the packaged weights are of the literal one.
         deviation_floor_px, field, reference_px, switches: as in `PaperConfig`.
     """
@@ -259,6 +260,7 @@ class AlignedConfig:
     contrast_windows_px: tuple[int, ...] = ()
     mean_windows_px: tuple[int, ...] = ()
     reading: Literal["tempered", "surface"] = "tempered"
+    repeats: int = 0
     band: Band = "literal"
     deviation_floor_px: float = 0.01
     field: Literal["index", "frequency"] = "frequency"
@@ -272,6 +274,8 @@ class AlignedConfig:
         _check_floor(self.deviation_floor_px)
         if not self.passes:
             raise FreqLFError("a model needs at least one pass")
+        if not 0 <= self.repeats <= 16:
+            raise FreqLFError(f"repeats must be between 0 and 16, not {self.repeats}")
         if self.passes[0].spacings_px:
             raise FreqLFError("the first pass has no surroundings to look at: its spacings_px must be empty")
         if self.contrast_windows_px:
