@@ -48,6 +48,7 @@ SWEPT = replace(
     ),
     sweep=SweepConfig(wide_windows_px=(13,)),
 )
+HIDDEN = replace(SWEPT, passes=(SWEPT.passes[0], replace(SWEPT.passes[1], occlusion=True)), repeats=1)
 
 
 def read(mixture: Mixture) -> torch.Tensor:
@@ -55,7 +56,7 @@ def read(mixture: Mixture) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("tile_px", [None, 11, 32, 64])
-@pytest.mark.parametrize("config", [SMALL, without(SMALL, "squeeze"), without(SMALL, "probabilistic"), SWEPT])
+@pytest.mark.parametrize("config", [SMALL, without(SMALL, "squeeze"), without(SMALL, "probabilistic"), SWEPT, HIDDEN])
 def test_tiles_give_what_the_whole_image_gives(plane_stacks, config: AlignedConfig, tile_px: int | None) -> None:
     torch.manual_seed(0)
     model = build_model(config)
