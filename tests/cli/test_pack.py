@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,30 @@ def test_the_average_is_packed(checkpoint: Path, tmp_path: Path) -> None:
     torch.manual_seed(0)
     for name, weight in build_model(CONFIG).state_dict().items():
         assert torch.equal(weights.state[name], weight)
+
+
+def test_the_mean_of_several_runs_is_packed(checkpoint: Path, tmp_path: Path, capsys) -> None:
+    other = build_model(CONFIG).state_dict()
+    content = Checkpoint("tiny", config_to_dict(CONFIG), {"seed": 1}, {}, 9, other, other, {})
+    save_checkpoint(tmp_path / "other.pt", content)
+    out = tmp_path / "weights.safetensors"
+    assert main(["pack", str(checkpoint), str(tmp_path / "other.pt"), "--out", str(out), "--no-half"]) == 0
+    assert "after step 7 and 9" in capsys.readouterr().out
+    weights = read_weights(out)
+    assert [facts["recipe"]["seed"] for facts in weights.facts["averaged"]] == [0, 1]
+    torch.manual_seed(0)
+    for name, weight in build_model(CONFIG).state_dict().items():
+        torch.testing.assert_close(weights.state[name], (weight + other[name]) / 2)
+
+
+def test_runs_of_different_models_have_no_mean(checkpoint: Path, tmp_path: Path, capsys) -> None:
+    config = replace(CONFIG, components=3)
+    state = build_model(config).state_dict()
+    save_checkpoint(tmp_path / "other.pt", Checkpoint("tiny", config_to_dict(config), {}, {}, 9, state, state, {}))
+    out = tmp_path / "weights.safetensors"
+    assert main(["pack", str(checkpoint), str(tmp_path / "other.pt"), "--out", str(out)]) == 2
+    assert "another model" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_a_calibration_is_added_replaced_and_kept(
