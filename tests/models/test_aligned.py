@@ -55,8 +55,8 @@ def test_presets_run_on_any_number_of_views(plane_stacks, name: str) -> None:
         stacks = plane_stacks(0.5, rows=rows, columns=columns)
         with torch.inference_mode():
             mixtures = model.forward_passes({line: stacks[line] for line in model.lines})
-        assert len(mixtures) == len(PRESETS[name].passes)
-        for mixture, one in zip(mixtures, PRESETS[name].passes, strict=True):
+        *_, last = passes = PRESETS[name].passes
+        for mixture, one in zip(mixtures, (*passes, *PRESETS[name].repeats * [last]), strict=True):
             surfaces = PRESETS[name].opinions + PRESETS[name].wide_opinions if one.second_opinion else 0
             assert mixture.means.shape == (1, PRESETS[name].components + surfaces, 32, 40)
             assert mixture.mean().isfinite().all()
