@@ -3,7 +3,9 @@
 # The packaged ones began with `freqlf-plus-sweep` as packaged. In the first stage the third pass had a Fourier branch, too, and 25 of the studios were there; the first
 # two stages were packaged before, with a Fourier branch in the second pass. From the third on, only the third pass learns, on 115 of the 152 scenes, the studios and
 # the charts; that stage was stopped after 2423 of its 4000 steps and packaged, too. Until then the third pass had three levels like the second, and no steps by contrast: both came
-# with the fourth stage, which began with the packaged file and was stopped after 1828 of its 2200 steps. Up to there the sweep went 0.5 px beyond the slopes, in the last stage 2 px.
+# with the fourth stage, which began with the packaged file and was stopped after 1828 of its 2200 steps. Up to there the sweep went 0.5 px beyond the slopes, from the fifth stage on 2 px.
+# With the sixth came what hides what (`occlusion`): two runs on 92 of the scenes that differ by their seed, from the packaged file, stopped after 576 of 1900 and 280 of 1100 steps.
+# From their mean on, in the last stage, the third pass decides twice (`repeats`), and both decisions learn, on 40 of the scenes.
 set -euo pipefail
 ROOT=$1
 RUN=$2
@@ -34,6 +36,22 @@ freqlf train --preset freqlf-plus-deep --recipe cpu --optimizer muon --weights f
   --steps 100 --learning-rate 0.0001 --warmup-steps 5 --batch-size 2 --crop-size-px 192 --loss-border-px 8 --precision bf16 --ema-decay 0.98 \
   --truth-deviation-px 0.03 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.1 --noise-probability 0.3 --scale 1.35 \
   --geometry-probability 0.25 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.35 \
+  --threads 1 --data "$ROOT" --out "$RUN"/fifth
+freqlf train --preset freqlf-plus-deep --recipe cpu --optimizer muon --weights "$RUN"/fifth/last.pt --frozen passes.0,passes.1 --early-weight 0 --seed 51 \
+  --steps 1900 --learning-rate 0.001 --warmup-steps 20 --batch-size 2 --crop-size-px 192 --epochs-per-variation 48 --ema-decay 0.995 --loss-border-px 8 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.1 --noise-probability 0.25 --scale 1.35 \
+  --geometry-probability 0.25 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.4 \
+  --threads 1 --data "$ROOT" --out "$RUN"/sixth
+freqlf train --preset freqlf-plus-deep --recipe cpu --optimizer muon --weights "$RUN"/fifth/last.pt --frozen passes.0,passes.1 --early-weight 0 --seed 52 \
+  --steps 1100 --learning-rate 0.001 --warmup-steps 20 --batch-size 2 --crop-size-px 192 --epochs-per-variation 48 --ema-decay 0.995 --loss-border-px 8 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.1 --noise-probability 0.25 --scale 1.35 \
+  --geometry-probability 0.25 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.4 \
+  --threads 1 --data "$ROOT" --out "$RUN"/other-sixth
+freqlf pack "$RUN"/sixth/last.pt "$RUN"/other-sixth/last.pt --no-half --out "$RUN"/mean.safetensors
+torchrun --nproc-per-node 2 -m freqlf train --preset freqlf-plus-deep --recipe cpu --optimizer muon --weights "$RUN"/mean.safetensors --frozen passes.0,passes.1 --early-weight 0.5 --seed 61 \
+  --steps 300 --learning-rate 0.0006 --warmup-steps 5 --batch-size 4 --crop-size-px 192 --epochs-per-variation 60 --ema-decay 0.98 --loss-border-px 8 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.1 --noise-probability 0.25 --scale 1.35 \
+  --geometry-probability 0.25 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.4 \
   --threads 1 --data "$ROOT" --out "$RUN"
 freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
 freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"

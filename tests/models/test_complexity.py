@@ -34,7 +34,7 @@ def test_reach_of_the_presets(name: str) -> None:
         expected = 1 + 3 * 2 + 2 * config.layers  # the spatial stream's three kernels of 3 pixels
     else:
         expected = 1
-        for one in config.passes:
+        for one in (*config.passes, *config.repeats * config.passes[-1:]):
             levels = len(one.coarse_channels)
             both_ways = sum(2**level * 4 * one.layers for level in range(levels))  # down and up
             expected += 2 + both_ways + 2**levels * 2 * one.layers + sum(2**level for level in range(1, levels + 1))
