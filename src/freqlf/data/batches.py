@@ -21,9 +21,10 @@ from freqlf.data.sampling import Augmentation, Cropping, Reliefs
 from freqlf.errors import FreqLFError
 
 _MOST_TRIES = 10  # for a crop with enough valid pixels
-_EDGE_CANDIDATES = 4
+_CANDIDATES = 4  # for one with many edges, or many errors
 _RELIEF_PX = 512  # side of reliefs if neither crops nor scenes have a size
 _EDGE_JUMP_PX = 0.1  # a change of disparity between neighbours that counts as an edge
+_ERROR_PX = 0.07  # of what frozen passes believe
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class BatchSource:
         self.recipe = recipe
         self.lines = tuple(lines)
         self.scenes, self.generated = tuple(scenes), tuple(generated)
+        favoured = [name for name in recipe.cropping.favoured.split(",") if name]
+        unknown = sorted(set(favoured) - {scene.name for scene in self.scenes})
+        if unknown:
+            raise FreqLFError(f"--favoured names {unknown[0]}, which is no scene in training; leave it out")
+        self._pool = (*self.scenes, *(scene for scene in self.scenes if scene.name in favoured))
         self._varied: dict[str, tuple[int, Sample]] = {}  # the newest variation of a scene and its number
         everything = (*self.scenes, *self.generated)
         if not everything and not recipe.reliefs.are_used:
@@ -221,9 +227,9 @@ class BatchSource:
         return varied
 
     def _draw_scene(self, number: int, rng: Random) -> tuple[Sample, int]:
-        """Every scene once per epoch, in random order; and the epoch."""
+        """Every scene once per epoch, favoured ones twice, in random order; and the epoch."""
         use_generated = not self.scenes or rng.random() < self.recipe.cropping.synthetic_share
-        pool = self.generated if self.generated and use_generated else self.scenes
+        pool = self.generated if self.generated and use_generated else self._pool
         epoch, place = divmod(number, len(pool))
         order = list(range(len(pool)))
         Random(f"order {self.recipe.seed} {epoch}").shuffle(order)
@@ -232,19 +238,23 @@ class BatchSource:
     def _draw_place(self, scene: Sample, height: int, width: int, rng: Random, margin: int = 0) -> tuple[int, int]:
         """Top left pixel of a crop."""
         cropping = self.recipe.cropping
-        best, most_edges = (0, 0), -1.0
-        wanted = _EDGE_CANDIDATES if rng.random() < cropping.edge_bias else 1
+        best, most = (0, 0), -1.0
+        draw = rng.random()
+        measure = _edge_share if draw < cropping.edge_bias else None
+        if scene.beliefs is not None and cropping.edge_bias <= draw < cropping.edge_bias + cropping.hard_bias:
+            measure = _error_share
+        wanted = 1 if measure is None else _CANDIDATES
         for _ in range(_MOST_TRIES):
             y = _draw_start(rng, scene.height, height, margin)
             x = _draw_start(rng, scene.width, width, margin)
             window = scene.cut(y, x, height, width)
             if cropping.valid_share > 0 and window.valid.float().mean() < cropping.valid_share:
-                if most_edges < 0:
+                if most < 0:
                     best = y, x
                 continue
-            edges = _edge_share(window) if wanted > 1 else 0.0
-            if edges > most_edges:
-                best, most_edges = (y, x), edges
+            share = 0.0 if measure is None else measure(window)
+            if share > most:
+                best, most = (y, x), share
             wanted -= 1
             if wanted <= 0:
                 break
@@ -276,6 +286,12 @@ def _edge_share(window: Sample) -> float:
     jump_x = window.disparity_px.diff(dim=1).abs() > _EDGE_JUMP_PX
     jump_y = window.disparity_px.diff(dim=0).abs() > _EDGE_JUMP_PX
     return float(jump_x.float().mean() + jump_y.float().mean())
+
+
+def _error_share(window: Sample) -> float:
+    """Share of the pixels where the first of the beliefs, the estimate, is wrong."""
+    assert window.beliefs is not None
+    return float((((window.beliefs[0] - window.disparity_px).abs() > _ERROR_PX) & window.valid).float().mean())
 
 
 def _without_border(sample: Sample, border_px: int) -> Sample:

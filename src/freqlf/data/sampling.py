@@ -28,17 +28,23 @@ class Cropping:
     smallest_crop_px: int = setting(128, "all other steps draw width and height from [this, 0.7 S]")
     valid_share: float = setting(0.0, "crops with a smaller share of valid pixels are drawn again, ten times at most")
     edge_bias: float = setting(0.0, "probability of taking, of four crops, the one with most disparity edges")
+    hard_bias: float = setting(
+        0.0, "probability of taking, of four crops, the one that frozen passes get most wrong; for epochs_per_variation"
+    )
+    favoured: str = setting("", "scenes that come twice in every epoch, with commas between")
     synthetic_share: float = setting(0.5, "share of samples from generated scenes, if there are others as well")
     epochs_per_variation: int = setting(
         0, "vary whole scenes, anew after so many epochs, so that frozen passes see each once; 0 varies crops"
     )
 
     def __post_init__(self) -> None:
-        check_range(self, 0, 1, "full_share", "large_share", "valid_share", "edge_bias", "synthetic_share")
+        check_range(self, 0, 1, "full_share", "large_share", "valid_share", "edge_bias", "hard_bias", "synthetic_share")
         check_range(self, 8, 30_000, "smallest_crop_px")
         check_range(self, 0, 1e9, "epochs_per_variation")
         if self.crop_size_px != 0:
             check_range(self, 8, 30_000, "crop_size_px")
+        if self.edge_bias + self.hard_bias > 1:
+            raise FreqLFError(f"edge_bias + hard_bias must not exceed 1, not {self.edge_bias + self.hard_bias:g}")
         if self.full_share + self.large_share > 1:
             raise FreqLFError(f"full_share + large_share must not exceed 1, not {self.full_share + self.large_share:g}")
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import torch
 
+from freqlf.lightfield import LINES
 from freqlf.models.aligned import AlignedFreqLF, RefinementPass
 from freqlf.models.backbone import FlatBackbone, Hourglass
 from freqlf.models.base import DisparityModel
@@ -20,11 +21,13 @@ from freqlf.models.config import (
 from freqlf.models.decoder import Decoder, MixtureDecoder, RegressionDecoder
 from freqlf.models.encoder import HalfLineEncoder, name_evidence
 from freqlf.models.epi import EpiEncoder
+from freqlf.models.evidence import count_hypotheses
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.occlusion import FreqLFPlus, OcclusionEncoder
 from freqlf.models.paper import FreqLF
 from freqlf.models.slope import SlopeOptions
 from freqlf.models.sweep import SweepOptions
+from freqlf.models.viewstream import ViewStream
 
 
 def build_model(config: ModelConfig) -> DisparityModel[Any]:
@@ -98,8 +101,18 @@ def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> Re
         has_steps=one.contrast_steps,
         has_occlusion=one.occlusion,
     )
+    stream, streamed = None, (0, count_hypotheses(one.windows_px) - 1)  # the estimate and the alternative
+    if one.stream_channels:
+        lines = [LINES[name] for name in config.lines]
+        stream = ViewStream(lines, len(streamed), one.stream_channels, 2 * one.stream_channels)
     encoder = HalfLineEncoder(
-        names, one.stem_channels, one.channels, squeeze=switches.squeeze, shared_channels=one.shared_channels
+        names,
+        one.stem_channels,
+        one.channels,
+        squeeze=switches.squeeze,
+        shared_channels=one.shared_channels,
+        stream=stream,
+        streamed=streamed,
     )
     layers = _build_hourglass(config, one) if one.coarse_channels else _build_flat_backbone(config, one)
     decoder: Decoder = RegressionDecoder(one.channels, one.channels)

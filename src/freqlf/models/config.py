@@ -182,6 +182,8 @@ class PassConfig:
         contrast_steps: whether the views by their contrast also say by how much they would move the estimate.
         occlusion: whether hypotheses are also compared in those views only that see them, if the surfaces are where the
             pass before believes them to be.
+        stream_channels: width of layers that read the views themselves, aligned by the estimate and by the alternative,
+            see `ViewStream`; 0 for none.
     """
 
     channels: int = 48
@@ -197,13 +199,14 @@ class PassConfig:
     spacings_px: tuple[int, ...] = ()
     contrast_steps: bool = False
     occlusion: bool = False
+    stream_channels: int = 0
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "stem_channels")
-        for name in ("contrast_steps", "occlusion"):
+        for name in ("contrast_steps", "occlusion", "stream_channels"):
             if getattr(self, name) and not self.second_opinion:
                 raise FreqLFError(f"{name} compares the views by their contrast, too: it needs a second_opinion")
-        for name in ("modes", "shared_channels"):
+        for name in ("modes", "shared_channels", "stream_channels"):
             if not 0 <= getattr(self, name) <= MOST:
                 raise FreqLFError(f"{name} must be between 0 and {MOST}, not {getattr(self, name)}")
         _check_windows(self.windows_px)
@@ -363,6 +366,7 @@ PRESETS: dict[str, ModelConfig] = {
     # The third one sees four times as far, by two coarser levels, which have few pixels, and knows what hides what.
     # It decides twice: what stands in front is known better the second time.
     # The sweep goes 2 px beyond the slopes: small things in front, such as dots, are in none of them.
+    # The third pass also reads the views themselves: costs say how much they disagree, but not where and which way.
     "freqlf-plus-deep": replace(
         _SWEPT,
         repeats=1,
@@ -371,7 +375,12 @@ PRESETS: dict[str, ModelConfig] = {
             _SWEPT.passes[0],
             replace(_SWEPT.passes[1], modes=0),
             replace(
-                _SWEPT.passes[1], modes=0, coarse_channels=(96, 128, 128, 128), contrast_steps=True, occlusion=True
+                _SWEPT.passes[1],
+                modes=0,
+                coarse_channels=(96, 128, 128, 128),
+                contrast_steps=True,
+                occlusion=True,
+                stream_channels=32,
             ),
         ),
     ),

@@ -1,6 +1,6 @@
-"""3x3 convolutions, whose weights learn faster on CPUs without AVX-512, and which may have fewer digits.
+"""Convolutions to the same size, whose weights learn faster on CPUs without AVX-512, and which may have fewer digits.
 
-There the library takes three times as long for the gradient of the weights as for the convolution itself. It is nine
+There the library takes three times as long for the gradient of 3x3 weights as for the convolution itself. It is nine
 products of two matrices, pixels by channels, one for each tap: with a border of zeros around both fields, a tap is a
 shift along the pixels.
 """
@@ -33,15 +33,16 @@ def short_convolutions() -> Iterator[None]:
 
 
 def convolve(field: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """A field (B, C, H, W) by a weight (channels, C, 3, 3), to the same size."""
+    """A field (B, C, H, W) by a weight (channels, C, 3, 3) or (channels, C, 1, 1), to the same size."""
+    margin = weight.shape[-1] // 2
     if _IS_SHORT.get():
         bias = None if bias is None else bias.bfloat16()
-        result = F.conv2d(field.bfloat16(), weight.bfloat16(), bias, padding=1)
+        result = F.conv2d(field.bfloat16(), weight.bfloat16(), bias, padding=margin)
         return result.to(field.dtype) if torch.is_grad_enabled() else result
     is_learning = torch.is_grad_enabled() and weight.requires_grad and not torch.is_autocast_enabled(field.device.type)
-    if _LEARNS_BY_PRODUCTS and is_learning and can_fuse(field.detach(), weight.detach()):
+    if _LEARNS_BY_PRODUCTS and is_learning and margin and can_fuse(field.detach(), weight.detach()):
         return _Convolution.apply(field, weight, bias)  # type: ignore[no-untyped-call]
-    return F.conv2d(field, weight, bias, padding=1)
+    return F.conv2d(field, weight, bias, padding=margin)
 
 
 class _Convolution(torch.autograd.Function):

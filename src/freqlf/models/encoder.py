@@ -20,6 +20,7 @@ from freqlf.models.pointwise import mix_and_activate
 from freqlf.models.scale import gelu, scale_weights
 from freqlf.models.surroundings import name_surroundings
 from freqlf.models.tiles import WHOLE, Tile, Tiling
+from freqlf.models.viewstream import ViewStream
 
 
 class EvidenceNames(NamedTuple):
@@ -75,6 +76,7 @@ class HalfLineEncoder(nn.Module):
 
     shared_channels: all half-lines first go through one pointwise layer of so many channels, the same for each of
         them; 0 leaves that out.
+    stream: reads the views themselves, aligned by the hypotheses of the numbers `streamed`, if there is one.
     """
 
     gather = staticmethod(gather_evidence)
@@ -89,11 +91,14 @@ class HalfLineEncoder(nn.Module):
         *,
         squeeze: bool,
         shared_channels: int = 0,
+        stream: ViewStream | None = None,
+        streamed: Sequence[int] = (),
     ) -> None:
         super().__init__()
         self.names = names
+        self.stream, self.streamed = stream, list(streamed)
         self.has_steps = "contrast offset" in names.per_half_line
-        rest = len(names.context) + len(names.surroundings)
+        rest = len(names.context) + len(names.surroundings) + (0 if stream is None else stream.mix.out_channels)
         self.evidence_channels = rest + names.half_lines * len(names.per_half_line)
         self.share: nn.Conv2d | None = None
         if shared_channels:
@@ -138,6 +143,8 @@ class HalfLineEncoder(nn.Module):
             inputs = [context, self.measure(measured)]
             if surroundings is not None:
                 inputs.append(outer.of(surroundings))
+            if self.stream is not None and contrast is not None:
+                inputs.append(self.stream(window, contrast, outer.of(hypotheses_px)[:, self.streamed]))
             stem = mix_and_activate(self.read, inputs)
             # The margin of the evidence is cut off here, where the channels are fewest.
             stem = seen.inside(outer).of(stem).contiguous(memory_format=torch.channels_last)
@@ -152,7 +159,8 @@ class HalfLineEncoder(nn.Module):
         if self.share is not None:
             measured = [f"shared {i}" for i in range(self.share.out_channels)]
         of_half_lines = [f"{name} of half-line {j}" for j in range(self.names.half_lines) for name in measured]
-        inputs = {"read.weight": [*self.names.context, *of_half_lines, *self.names.surroundings]}
+        of_views = [] if self.stream is None else [f"views {i}" for i in range(self.stream.mix.out_channels)]
+        inputs = {"read.weight": [*self.names.context, *of_half_lines, *self.names.surroundings, *of_views]}
         return inputs if self.share is None else inputs | {"share.weight": self.names.per_half_line}
 
     def measure(self, half_lines: Tensor) -> Tensor:
