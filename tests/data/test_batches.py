@@ -141,6 +141,31 @@ def test_edge_bias_prefers_crops_with_disparity_edges():
     assert count_edges(1.0) > 1.6 * count_edges(0.0)
 
 
+def test_hard_bias_prefers_crops_that_frozen_passes_get_wrong():
+    sample = make_sample(height=64, width=128)
+    wrong_px = torch.zeros(1, 64, 128)
+    wrong_px[..., 96:] = 1.0
+
+    def count_wrong(hard_bias):
+        recipe = Recipe(cropping=Cropping(crop_size_px=24, hard_bias=hard_bias, epochs_per_variation=1000))
+        source = BatchSource(recipe, LINES, [sample])
+        source.believe = lambda varied: varied.disparity_px + wrong_px
+        samples = [source.sample(number, 24, 24) for number in range(80)]
+        return sum(int((one.beliefs[0] - one.disparity_px).abs().max() > 0.5) for one in samples)
+
+    assert count_wrong(1.0) > 1.6 * count_wrong(0.0)
+
+
+def test_favoured_scenes_come_twice_in_an_epoch():
+    scenes = [replace(make_sample(), name=name) for name in ("hard", "easy")]
+    source = BatchSource(SMALL.changed(favoured="hard"), LINES, scenes)
+    height, width = source.draw_size(0)
+    names = [source.sample(number, height, width).name for number in range(30)]
+    assert names.count("hard") == 20
+    with pytest.raises(FreqLFError, match="lost, which is no scene in training"):
+        BatchSource(SMALL.changed(favoured="lost"), LINES, scenes)
+
+
 def test_crop_sizes_of_the_paper():
     source = BatchSource(RECIPES["paper"], LINES, [make_sample(height=400, width=400, reach=1)])
     sizes = [source.draw_size(step) for step in range(2000)]

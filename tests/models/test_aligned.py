@@ -37,6 +37,7 @@ SWEPT = replace(
             spacings_px=(2, 6),
             contrast_steps=True,
             occlusion=True,
+            stream_channels=4,
         ),
     ),
     sweep=SweepConfig(wide_windows_px=(13,)),
@@ -152,10 +153,10 @@ def test_a_repeated_pass_is_another_one_with_the_same_weights(plane_stacks) -> N
         replace(SWEPT, repeats=-1)
 
 
-@pytest.mark.parametrize("setting", ["contrast_steps", "occlusion"])
+@pytest.mark.parametrize("setting", ["contrast_steps", "occlusion", "stream_channels"])
 def test_what_compares_views_by_contrast_needs_them(setting: str) -> None:
     with pytest.raises(FreqLFError, match=setting):
-        PassConfig(**{setting: True})
+        PassConfig(**{setting: 1})
 
 
 def test_a_pass_may_look_around_without_a_sweep(plane_stacks) -> None:

@@ -38,4 +38,5 @@ def test_reach_of_the_presets(name: str) -> None:
             levels = len(one.coarse_channels)
             both_ways = sum(2**level * 4 * one.layers for level in range(levels))  # down and up
             expected += 2 + both_ways + 2**levels * 2 * one.layers + sum(2**level for level in range(1, levels + 1))
+            expected += 4 if one.stream_channels else 0
     assert measure_local_reach_px(build_model(config)) == expected

@@ -48,7 +48,9 @@ SWEPT = replace(
     ),
     sweep=SweepConfig(wide_windows_px=(13,)),
 )
-HIDDEN = replace(SWEPT, passes=(SWEPT.passes[0], replace(SWEPT.passes[1], occlusion=True)), repeats=1)
+HIDDEN = replace(
+    SWEPT, passes=(SWEPT.passes[0], replace(SWEPT.passes[1], occlusion=True, stream_channels=4)), repeats=1
+)
 
 
 def read(mixture: Mixture) -> torch.Tensor:

@@ -281,10 +281,11 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
         channels = max(encoder.look.out_channels for encoder in encoders)
         maps = MAPS + max(len(encoder.names.surroundings) for encoder in encoders)
         widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)
+        streamed = max(0 if encoder.stream is None else encoder.stream.count_numbers() for encoder in encoders)
         return Footprint(
             view_bytes,
             image_bytes=max(view_bytes // 3, 4 * channels * 4 // 3) + 4 * maps + asked_bytes,
-            tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest),
+            tile_bytes=4 * (count_warp_numbers(views, len(self.lines)) + _EVIDENCE_COPIES * widest + streamed),
             margin_px=EVIDENCE_REACH_PX + max(encoder.reach_px for encoder in encoders),
         )
 

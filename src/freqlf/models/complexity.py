@@ -8,6 +8,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from freqlf.models.backbone import Hourglass
 from freqlf.models.spectral import SpectralConv2d
+from freqlf.models.viewstream import ViewStream
 
 
 def count_parameters(model: nn.Module) -> int:
@@ -61,6 +62,8 @@ def _reach_of(module: nn.Module) -> int:
 
 
 def _chain(module: nn.Module) -> int:
+    if isinstance(module, ViewStream):  # half-lines side by side
+        return 2 * module.reach_px
     if isinstance(module, Hourglass):
         levels = range(len(module.down))
         layers = [_chain(module.down[i]) + (_chain(module.up[i]) if i < len(module.up) else 0) for i in levels]

@@ -70,6 +70,7 @@ class ViewStream(nn.Module):
 
     def __init__(self, lines: Sequence[tuple[int, int]], hypotheses: int, width: int, channels: int) -> None:
         super().__init__()
+        self.width = width
         self.turns = [_find_turn(side * du, side * dv) for du, dv in lines for side in (-1, 1)]
         kinds = sorted({kind for kind, _ in self.turns})
         self.first = nn.ModuleDict({str(kind): nn.Conv2d(INNER_VIEWS * _CHANNELS, width, 3) for kind in kinds})
@@ -83,15 +84,23 @@ class ViewStream(nn.Module):
     def forward(self, half_lines: HalfLines, normalised: HalfLines, disparities_px: Tensor) -> Tensor:
         """Features of the views aligned by each of (B, N, H, W)."""
         residuals = align_residuals(half_lines, normalised, disparities_px)
-        features = []
-        for (kind, quarters), aligned in zip(self.turns, residuals, strict=True):
-            z = aligned.flatten(0, 1)  # B * N, channels, H, W
-            for layers in (self.first, self.second):
-                layer = layers[str(kind)]
-                z = convolve(z, torch.rot90(layer.weight, quarters, (2, 3)), layer.bias).relu_()
-            features.append(z)
-        mixed = convolve(_join(features, len(disparities_px)), self.mix.weight, self.mix.bias)
-        return mixed.relu_().float()
+        joined = _join([self.read(j, one) for j, one in enumerate(residuals)], len(disparities_px))
+        return convolve(joined, self.mix.weight, self.mix.bias).relu_().float()
+
+    def read(self, half_line: int, residuals: Tensor) -> Tensor:
+        """Features (B * N, width, H, W) of the residuals (B, N, channels, H, W) of a half-line, by its number."""
+        kind, quarters = self.turns[half_line]
+        z = residuals.flatten(0, 1)
+        for layers in (self.first, self.second):
+            layer = layers[str(kind)]
+            z = convolve(z, torch.rot90(layer.weight, quarters, (2, 3)), layer.bias).relu_()
+        return z
+
+    def count_numbers(self) -> int:
+        """Of a pixel while it is computed: residuals, features of the half-lines, and these side by side."""
+        joined = self.mix.in_channels
+        residuals = joined // self.width * INNER_VIEWS * _CHANNELS
+        return residuals + 2 * joined
 
 
 def _join(features: Sequence[Tensor], batch: int) -> Tensor:
