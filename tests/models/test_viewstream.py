@@ -31,7 +31,7 @@ def test_residuals_of_a_plane_grow_with_the_error_and_with_the_step_of_view(plan
 def test_opposite_views_differ_by_their_sign_where_the_estimate_is_off() -> None:
     y, x = torch.meshgrid(torch.arange(40.0), torch.arange(40.0), indexing="ij")
     ramp = (0.3 + 0.004 * x + 0.003 * y).expand(1, 9, 3, 40, 40)
-    residuals = residuals_of({line: ramp for line in LINES}, 0.2)
+    residuals = residuals_of(dict.fromkeys(LINES, ramp), 0.2)
     assert residuals.abs().max() > 0.05
     torch.testing.assert_close(residuals[0::2], -residuals[1::2], rtol=0, atol=1e-4)
 

@@ -93,6 +93,7 @@ class ViewStream(nn.Module):
         z = residuals.flatten(0, 1)
         for layers in (self.first, self.second):
             layer = layers[str(kind)]
+            assert isinstance(layer, nn.Conv2d)
             z = convolve(z, torch.rot90(layer.weight, quarters, (2, 3)), layer.bias).relu_()
         return z
 
