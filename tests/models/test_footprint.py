@@ -65,7 +65,7 @@ def estimate_within(preset: str, size_px: int, tile_px: int, workers: int) -> tu
     return peak_memory_mb(), estimator.memory_bytes / 1e6, result.tile_px
 
 
-@pytest.mark.parametrize("preset", ["freqlf-small", "freqlf-plus-small", "freqlf-plus-sweep", "freqlf", "freqlf-plus"])
+@pytest.mark.parametrize("preset", ["freqlf-small", "freqlf-plus-small", "freqlf-plus-deep", "freqlf", "freqlf-plus"])
 def test_the_process_stays_within_its_limit(preset: str) -> None:
     peak_mb, limit_mb, tile_px = run_in_fresh_process(estimate_within, preset, 320, 112, 1)
     assert peak_mb <= limit_mb
