@@ -52,14 +52,14 @@ def test_a_view_that_does_not_show_a_pixel_takes_what_the_one_before_it_shows(pl
 def test_kernels_turn_with_the_half_lines(kind: int) -> None:
     torch.manual_seed(0)
     stream = ViewStream([LINES[name] for name in LINES], hypotheses=2, width=6, channels=8)
-    residuals = torch.randn(1, 2, 4 * INNER_VIEWS, 13, 13)
+    residuals = torch.randn(2, 4 * INNER_VIEWS, 13, 13)
     turned = [number for number, (one, _) in enumerate(stream.turns) if one == kind]
     assert len(turned) == 4
     for number in turned:
         quarters = stream.turns[number][1]
         first = next(one for one in turned if stream.turns[one][1] == 0)
         expected = torch.rot90(stream.read(first, residuals), quarters, (2, 3))
-        torch.testing.assert_close(stream.read(number, torch.rot90(residuals, quarters, (3, 4))), expected)
+        torch.testing.assert_close(stream.read(number, torch.rot90(residuals, quarters, (2, 3))), expected)
 
 
 def test_features_depend_on_the_order_of_hypotheses_and_images_alone() -> None:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from freqlf.models.convolution import convolve
 from freqlf.models.halflines import HalfLines
 from freqlf.models.kernels import can_fuse
+from freqlf.models.pointwise import multiply_pixels
 from freqlf.models.scale import scale_weights
 
 INNER_VIEWS = 4  # of each half-line that are read; of 9 x 9 views these are all
@@ -84,13 +85,17 @@ class ViewStream(nn.Module):
     def forward(self, half_lines: HalfLines, normalised: HalfLines, disparities_px: Tensor) -> Tensor:
         """Features of the views aligned by each of (B, N, H, W)."""
         residuals = align_residuals(half_lines, normalised, disparities_px)
-        joined = _join([self.read(j, one) for j, one in enumerate(residuals)], len(disparities_px))
-        return convolve(joined, self.mix.weight, self.mix.bias).relu_().float()
+        # By hypothesis, and of each by half-line: the order of the inputs of `mix`. Nothing is put side by side.
+        parts = [self.read(j, one) for of_hypothesis in residuals.unbind(2) for j, one in enumerate(of_hypothesis)]
+        weights = self.mix.weight.flatten(1).split(self.width, dim=1)
+        assert self.mix.bias is not None
+        pixels = (multiply_pixels(weights, parts) + self.mix.bias).relu_()
+        return pixels.transpose(1, 2).unflatten(2, disparities_px.shape[2:]).float()
 
     def read(self, half_line: int, residuals: Tensor) -> Tensor:
-        """Features (B * N, width, H, W) of the residuals (B, N, channels, H, W) of a half-line, by its number."""
+        """Features (B, width, H, W) of the residuals (B, channels, H, W) of a half-line, by its number."""
         kind, quarters = self.turns[half_line]
-        z = residuals.flatten(0, 1)
+        z = residuals
         for layers in (self.first, self.second):
             layer = layers[str(kind)]
             assert isinstance(layer, nn.Conv2d)
@@ -98,17 +103,10 @@ class ViewStream(nn.Module):
         return z
 
     def count_numbers(self) -> int:
-        """Of a pixel while it is computed: residuals, features of the half-lines, and these side by side."""
-        joined = self.mix.in_channels
-        residuals = joined // self.width * INNER_VIEWS * _CHANNELS
-        return residuals + 2 * joined
-
-
-def _join(features: Sequence[Tensor], batch: int) -> Tensor:
-    """Features (B * N, C, H, W) of each half-line to (B, N * half-lines * C, H, W), channels last."""
-    joined = torch.cat([one.permute(0, 2, 3, 1) for one in features], dim=-1)  # B * N, H, W, half-lines * C
-    both = joined.unflatten(0, (batch, -1))
-    return torch.cat(both.unbind(1), dim=-1).permute(0, 3, 1, 2)
+        """Of a pixel while it is computed: residuals, features of the half-lines, and what is made of them."""
+        features = self.mix.in_channels
+        residuals = features // self.width * INNER_VIEWS * _CHANNELS
+        return residuals + features + 2 * self.mix.out_channels
 
 
 def _find_turn(du: int, dv: int) -> tuple[int, int]:
