@@ -1,7 +1,7 @@
 import pytest
 
 from freqlf.cli.main import main
-from freqlf.models.config import PRESETS
+from freqlf.models.presets import PRESETS
 from freqlf.weights.registry import WEIGHTS
 
 

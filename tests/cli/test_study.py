@@ -6,13 +6,13 @@ import pytest
 from tiny import CONFIG
 
 from freqlf.cli.main import main
-from freqlf.models import config
+from freqlf.models import presets
 from freqlf.studies import budget
 
 
 @pytest.fixture
 def flags(make_scene, tmp_path, monkeypatch):
-    monkeypatch.setitem(config.PRESETS, "freqlf-small", CONFIG)
+    monkeypatch.setitem(presets.PRESETS, "freqlf-small", CONFIG)
     monkeypatch.setattr(budget, "TIMED_STEPS", 1)
     monkeypatch.setattr(budget, "ROUNDS", 1)
     for name in ("one", "two"):

@@ -57,10 +57,11 @@ def test_a_fit_is_scored_on_what_it_was_shown(data, tmp_path, capsys):
 
 
 def test_the_papers_model_and_recipe(data, tmp_path, monkeypatch):
-    from freqlf.models import config
+    from freqlf.models import presets
+    from freqlf.models.config import EpiConfig
 
-    small = config.EpiConfig(rows=5, columns=5, channels=8, layers=1, modes=2, stream_channels=4)
-    monkeypatch.setitem(config.PRESETS, "freqlf", small)
+    small = EpiConfig(rows=5, columns=5, channels=8, layers=1, modes=2, stream_channels=4)
+    monkeypatch.setitem(presets.PRESETS, "freqlf", small)
     flags = ["--preset", "freqlf", "--recipe", "paper", "--data", str(data), "--out", str(tmp_path / "run")]
     flags += ["--train-split", "one", "--validation-split", "none", "--epochs", "3", "--threads", "1"]
     assert main(["train", *flags]) == 0
@@ -84,10 +85,11 @@ def test_one_flag_chooses_the_split(make_scene, tmp_path, monkeypatch, split, tr
 
 
 def test_a_curriculum_needs_no_scenes(tmp_path, monkeypatch):
-    from freqlf.models import config
+    from freqlf.models import presets
+    from freqlf.models.config import EpiConfig
 
-    small = config.EpiConfig(channels=8, layers=1, modes=2, stream_channels=4)
-    monkeypatch.setitem(config.PRESETS, "freqlf-paper-small", small)
+    small = EpiConfig(channels=8, layers=1, modes=2, stream_channels=4)
+    monkeypatch.setitem(presets.PRESETS, "freqlf-paper-small", small)
     flags = ["--preset", "freqlf-paper-small", "--recipe", "curriculum", "--out", str(tmp_path / "run")]
     flags += ["--train-split", "none", "--validation-split", "none", "--crop-size-px", "24", "--threads", "1"]
     assert main(["train", *flags, "--steps", "4", "--relief-steps", "4"]) == 0

@@ -7,7 +7,8 @@ import torch
 from freqlf.evaluation.spectrum import band_shares, error_spectrum, place_bands, radial_profile
 from freqlf.models.build import build_model
 from freqlf.models.complexity import measure_band
-from freqlf.models.config import PRESETS, AlignedConfig, PassConfig, Switches
+from freqlf.models.config import AlignedConfig, PassConfig, Switches
+from freqlf.models.presets import PRESETS
 
 ENDS = place_bands(1 / 32)
 

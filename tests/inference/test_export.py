@@ -12,7 +12,8 @@ from freqlf.inference.maps import MAPS
 from freqlf.models.aligned import AlignedFreqLF
 from freqlf.models.base import DisparityModel
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS, EpiConfig, ModelConfig, OcclusionConfig
+from freqlf.models.config import EpiConfig, ModelConfig, OcclusionConfig
+from freqlf.models.presets import PRESETS
 from freqlf.models.slope import SlopeOptions
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.weights.calibration import Calibration

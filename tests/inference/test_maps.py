@@ -4,8 +4,8 @@ import torch
 
 from freqlf.inference.maps import MAPS, MapReader, find_half_width
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS
 from freqlf.models.mixture import Mixture
+from freqlf.models.presets import PRESETS
 from freqlf.models.slope import SlopeModel
 from freqlf.outputs.estimate import INTERVAL
 from freqlf.weights.calibration import LEVELS, Calibration, interval_factor

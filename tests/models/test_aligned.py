@@ -7,11 +7,12 @@ from freqlf.errors import FreqLFError
 from freqlf.lightfield import LightField
 from freqlf.models.aligned import split_surfaces
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig, SweepConfig, without
+from freqlf.models.config import STAR_LINES, AlignedConfig, PassConfig, SweepConfig, without
 from freqlf.models.description import config_from_dict, config_to_dict
 from freqlf.models.encoder import HalfLineEncoder
 from freqlf.models.hybrid import HybridLayer
 from freqlf.models.mixture import Mixture
+from freqlf.models.presets import PRESETS
 
 ALIGNED = [name for name, config in PRESETS.items() if isinstance(config, AlignedConfig)]
 TINY = AlignedConfig(

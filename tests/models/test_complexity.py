@@ -4,7 +4,7 @@ from torch import nn
 
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_multiply_adds, count_parameters, measure_local_reach_px
-from freqlf.models.config import PRESETS
+from freqlf.models.presets import PRESETS
 
 
 class Chain(nn.Module):

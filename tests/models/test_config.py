@@ -5,17 +5,9 @@ import torch
 
 from freqlf.errors import FreqLFError
 from freqlf.models.build import build_model
-from freqlf.models.config import (
-    PRESETS,
-    AlignedConfig,
-    EpiConfig,
-    OcclusionConfig,
-    PassConfig,
-    count_modes,
-    find_preset,
-    without,
-)
+from freqlf.models.config import AlignedConfig, EpiConfig, OcclusionConfig, PassConfig, count_modes, without
 from freqlf.models.description import config_from_dict, config_to_dict
+from freqlf.models.presets import PRESETS, find_preset
 from freqlf.models.spectral import SpectralConv2d
 
 

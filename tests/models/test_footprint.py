@@ -7,7 +7,7 @@ from freqlf.errors import FreqLFError
 from freqlf.inference.estimate import Estimator
 from freqlf.inference.memory import held_memory_mb, peak_memory_mb
 from freqlf.models.build import build_model
-from freqlf.models.config import find_preset
+from freqlf.models.presets import find_preset
 from freqlf.models.slope import SlopeModel
 from freqlf.studies.cost.measurement import random_light_field, run_in_fresh_process
 

@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS, OcclusionConfig, without
+from freqlf.models.config import OcclusionConfig, without
 from freqlf.models.epi import EpiEncoder
 from freqlf.models.halflines import HalfLines
 from freqlf.models.occlusion import OcclusionEncoder, PlaneStream
+from freqlf.models.presets import PRESETS
 from freqlf.models.tiles import Tiling
 from freqlf.training.losses import nll
 

@@ -1,7 +1,8 @@
 import pytest
 
 from freqlf.errors import FreqLFError
-from freqlf.models.config import PRESETS, without
+from freqlf.models.config import without
+from freqlf.models.presets import PRESETS
 from freqlf.studies.variants import ablate, vary_modes
 
 

@@ -15,8 +15,8 @@ from tiny import ALONE, CONFIG, RECIPE, make_model, make_source
 from freqlf.data.batches import BatchSource
 from freqlf.errors import FreqLFError
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS
 from freqlf.models.description import config_to_dict
+from freqlf.models.presets import PRESETS
 from freqlf.training.objective import Objective, make_optimizer, weighted_loss
 from freqlf.training.recipe import RECIPES
 from freqlf.training.train import Outcome, RunOptions, train

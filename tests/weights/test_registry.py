@@ -7,7 +7,7 @@ from freqlf.data.hci import find_scene
 from freqlf.evaluation.metrics import score_map
 from freqlf.inference.estimate import load_estimator
 from freqlf.models.complexity import count_parameters
-from freqlf.models.config import PRESETS
+from freqlf.models.presets import PRESETS
 from freqlf.weights.files import read_weights
 from freqlf.weights.load import load_model
 from freqlf.weights.registry import WEIGHTS

@@ -5,7 +5,8 @@ import torch
 
 from freqlf.errors import FreqLFError
 from freqlf.models.build import build_model
-from freqlf.models.config import PRESETS, STAR_LINES, AlignedConfig, PassConfig, SweepConfig
+from freqlf.models.config import STAR_LINES, AlignedConfig, PassConfig, SweepConfig
+from freqlf.models.presets import PRESETS
 from freqlf.weights.files import write_weights
 from freqlf.weights.load import load_model
 from freqlf.weights.transfer import transfer_all, transfer_weights

@@ -24,7 +24,7 @@ Report = Callable[["list[Cost]", str, Path | None], tuple[Sequence[Table], dict[
 
 def check_options(models: Iterable[str], sizes_px: Sequence[int], repeats: int) -> None:
     """Refuse what cannot be measured."""
-    from freqlf.models.config import find_preset
+    from freqlf.models.presets import find_preset
     from freqlf.weights.registry import SLOPE
 
     if repeats < 1 or min(sizes_px, default=0) < 32:

@@ -15,7 +15,7 @@ def run() -> None:
     """
     from freqlf.models.build import build_model
     from freqlf.models.complexity import count_multiply_adds, count_parameters, measure_local_reach_px
-    from freqlf.models.config import PRESETS
+    from freqlf.models.presets import PRESETS
     from freqlf.models.views import read_stacks
     from freqlf.studies.cost.measurement import random_light_field
 

@@ -12,7 +12,8 @@ from freqlf.data.hci import find_scenes
 from freqlf.errors import FreqLFError
 from freqlf.inference.compute import Device
 from freqlf.io.schema import Seed
-from freqlf.models.config import ModelConfig, find_preset
+from freqlf.models.config import ModelConfig
+from freqlf.models.presets import find_preset
 from freqlf.studies.variants import Variant
 from freqlf.training.recipe import find_recipe
 

@@ -15,8 +15,8 @@ from freqlf.data.splits import SPLITS
 from freqlf.errors import FreqLFError
 from freqlf.inference.compute import Device
 from freqlf.lightfield import list_views
-from freqlf.models.config import find_preset
 from freqlf.models.description import config_to_dict
+from freqlf.models.presets import find_preset
 from freqlf.training.recipe import RECIPES, find_recipe, settings
 
 if TYPE_CHECKING:

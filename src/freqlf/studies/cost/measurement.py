@@ -24,7 +24,7 @@ from freqlf.inference.memory import held_memory_mb, peak_memory_mb
 from freqlf.lightfield import LightField, list_views
 from freqlf.models.build import build_model
 from freqlf.models.complexity import count_multiply_adds
-from freqlf.models.config import find_preset
+from freqlf.models.presets import find_preset
 from freqlf.models.slope import SlopeModel
 from freqlf.models.spectral import SpectralConv2d
 from freqlf.models.views import read_stacks
