@@ -88,6 +88,18 @@ def test_a_further_pass_begins_as_the_last_one() -> None:
             assert torch.equal(state[name.replace("passes.1.", "passes.2.")], values)
 
 
+def test_the_last_of_fewer_passes_begins_as_the_last_one(tmp_path) -> None:
+    second = replace(PASS, offset_px=0.1)
+    path = tmp_path / "old.safetensors"
+    old = build_model(replace(TINY, passes=(PASS, second, second)))
+    write_weights(path, replace(TINY, passes=(PASS, second, second)), old.state_dict(), {})
+    fewer = build_model(replace(TINY, passes=(PASS, second), repeats=1))
+    assert transfer_weights(fewer, path) == []
+    for name, values in fewer.state_dict().items():
+        source = name.replace("passes.1.", "passes.2.")
+        assert torch.equal(values, old.state_dict()[source].half().float()), name  # files have 16 bits
+
+
 def test_further_levels_of_an_hourglass_change_nothing_at_first(tmp_path, plane_stacks) -> None:
     torch.manual_seed(0)
     shallow = replace(TINY, passes=(replace(PASS, coarse_channels=(8,), modes=0),))

@@ -58,19 +58,17 @@ PRESETS: dict[str, ModelConfig] = {
         components=7,
     ),
     "freqlf-plus-sweep": _SWEPT,
-    # A third pass decides once more, on evidence for what the second one believes. Hourglasses see far without a
-    # Fourier branch: with all of its weights at zero, the second pass's was missed by 0.06 % of bad pixels.
-    # The third one sees four times as far, by two coarser levels, which have few pixels, and knows what hides what.
-    # It decides twice: what stands in front is known better the second time.
+    # The last pass decides several times with the same weights, on evidence for what it has decided: what stands in
+    # front is known better the second time. Its hourglass sees four times as far as the others, by two coarser levels,
+    # which have few pixels, and has no Fourier branch. It knows what hides what, and reads the views themselves:
+    # costs say how much they disagree, but not where and which way.
     # The sweep goes 2 px beyond the slopes: small things in front, such as dots, are in none of them.
-    # The third pass also reads the views themselves: costs say how much they disagree, but not where and which way.
     "freqlf-plus-deep": replace(
         _SWEPT,
         repeats=1,
         sweep=SweepConfig(margin_px=2.0, most_planes=64, wide_windows_px=(25,)),
         passes=(
             _SWEPT.passes[0],
-            replace(_SWEPT.passes[1], modes=0),
             replace(
                 _SWEPT.passes[1],
                 modes=0,

@@ -34,9 +34,10 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
 
     A layer that has more inputs in the network than in the source ignores the others until it has learned about them;
     one that has more outputs, and layers that the source does not have, keep the initial weights of these. But further
-    passes begin as the source's last one, and further levels of an hourglass with zeros, which change nothing. Which
-    inputs and outputs are the same is known by their names, see `DisparityModel.name_channels`. Fourier branches that
-    the network does without are left out: a layer adds them to others. Anything else is another model and is refused.
+    passes begin as the source's last one, as does the last one of a network that has fewer, and further levels of an
+    hourglass with zeros, which change nothing. Which inputs and outputs are the same is known by their names, see
+    `DisparityModel.name_channels`. Fourier branches that the network does without are left out: a layer adds them to
+    others. Anything else is another model and is refused.
     """
     path = find_weights(source)
     beginnings = tuple(part.split(","))
@@ -45,7 +46,7 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     with torch.device("meta"):
         old_names = build_model(weights.config).name_channels()
     for named in (found, old_names):
-        _repeat_last_pass(named, len(getattr(weights.config, "passes", ())), network)
+        _match_passes(named, len(getattr(weights.config, "passes", ())), network)
     new_names = network.name_channels()
     wanted = network.state_dict()
     if not set(found) & set(wanted):
@@ -78,11 +79,19 @@ def transfer_weights(network: DisparityModel[Any], source: str | Path, part: str
     return notes
 
 
-def _repeat_last_pass(named: dict[str, Any], passes: int, network: DisparityModel[Any]) -> None:
-    """Add to what is named of so many passes what further ones of the network begin with: as the last one."""
+def _match_passes(named: dict[str, Any], passes: int, network: DisparityModel[Any]) -> None:
+    """Of what is named of so many passes, let the last one's be that of the network's further passes.
+
+    Or of its last one, if it has fewer: what was between them is left out.
+    """
+    count = len(getattr(network, "passes", ()))
     last = {name: one for name, one in named.items() if name.startswith(f"passes.{passes - 1}.")}
+    if 0 < count < passes:
+        skipped = tuple(f"passes.{number}." for number in range(count - 1, passes))
+        for name in [name for name in named if name.startswith(skipped)]:
+            del named[name]
     wanted = network.state_dict()
-    for number in range(passes, len(getattr(network, "passes", ()))):
+    for number in range(passes, count) if count >= passes else [count - 1]:
         copies = {name.replace(f"passes.{passes - 1}.", f"passes.{number}.", 1): one for name, one in last.items()}
         named |= {name: one for name, one in copies.items() if name in wanted}
 
