@@ -118,7 +118,10 @@ def test_the_held_out_error_is_of_scenes_that_were_not_seen():
     assert held_out["odd"] > 0.25  # nothing in the others prepares for it
     assert calibration.scenes == tuple(scenes)
     assert calibration.held_out_ece == pytest.approx(np.mean(list(held_out.values())))
-    many = fit_calibration(gaussian_scenes(2.0, count=11))  # left out in groups
+    known = {name: one for name, one in scenes.items() if name != "odd"}
+    alone = coverage_curve(fit_calibration(known).standardize(*scenes["odd"]))
+    assert calibration.held_out_coverage["odd"] == pytest.approx(alone, abs=1e-3)
+    many = fit_calibration(gaussian_scenes(2.0, count=40))  # left out in groups
     assert many.held_out_ece < 0.02
 
 

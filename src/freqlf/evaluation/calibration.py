@@ -16,14 +16,14 @@ Samples = Mapping[str, Pixels]  # by scene
 _KNOT_LEVELS = (0.02, *LEVELS, 0.975, 0.99, 0.995)
 _DEVIATION_KNOTS = 12
 _PIXELS_PER_SCENE = 20_000  # so that all scenes weigh the same, whatever their size
-_MOST_FOLDS = 8
+_MOST_FOLDS = 32
 _SMALLEST_PX = 1e-6
 
 
 def fit_calibration(pixels: Samples) -> Calibration:
     """For each level and deviation the width that holds as many of the errors, over all scenes together.
 
-    What is recorded as held out is a fit without the scene, for each scene; or for eight groups, if there are more.
+    What is recorded as held out is, for each scene, a fit without it; or for each of 32 groups, if there are more.
     """
     if len(pixels) < 2:
         raise FreqLFError(f"a calibration is fitted on 2 scenes at least, not {len(pixels)}")
