@@ -5,7 +5,10 @@
 # the charts; that stage was stopped after 2423 of its 4000 steps and packaged, too. Until then the third pass had three levels like the second, and no steps by contrast: both came
 # with the fourth stage, which began with the packaged file and was stopped after 1828 of its 2200 steps. Up to there the sweep went 0.5 px beyond the slopes, from the fifth stage on 2 px.
 # With the sixth came what hides what (`occlusion`): two runs on 92 of the scenes that differ by their seed, from the packaged file, stopped after 576 of 1900 and 280 of 1100 steps.
-# From their mean on, in the last stage, the third pass decides twice (`repeats`), and both decisions learn, on 40 of the scenes.
+# From their mean on, in the seventh stage, the third pass decides twice (`repeats`), and both decisions learn, on 40 of the scenes; it was packaged, too.
+# With the eighth the third pass also reads the views themselves (`stream_channels`); that stage was stopped after 524 of 2600 steps, the ninth after 104 of 1700. From the eighth on 98 scenes:
+# the first 48, the first 14 studios, and 36 charts of 320 px. In the last stage the second pass is left out, and the third one, now the second, begins with what the first one leaves.
+# Stages up to the ninth need the code of their time for that: commit 546f9a9 for the eighth and ninth.
 set -euo pipefail
 ROOT=$1
 RUN=$2
@@ -52,6 +55,21 @@ torchrun --nproc-per-node 2 -m freqlf train --preset freqlf-plus-deep --recipe c
   --steps 300 --learning-rate 0.0006 --warmup-steps 5 --batch-size 4 --crop-size-px 192 --epochs-per-variation 60 --ema-decay 0.98 --loss-border-px 8 \
   --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.3 --noise 0.1 --noise-probability 0.25 --scale 1.35 \
   --geometry-probability 0.25 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.4 \
+  --threads 1 --data "$ROOT" --out "$RUN"/seventh
+freqlf train --preset freqlf-plus-deep --recipe cpu --optimizer muon --weights "$RUN"/seventh/last.pt --frozen passes.0,passes.1 --early-weight 0.5 --seed 71 \
+  --steps 2600 --learning-rate 0.0009 --warmup-steps 30 --batch-size 2 --crop-size-px 192 --epochs-per-variation 40 --ema-decay 0.99 --loss-border-px 8 --precision bf16 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.2 --hard-bias 0.4 --noise 0.1 --noise-probability 0.25 --scale 1.35 \
+  --geometry-probability 0.25 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.45 \
+  --threads 1 --data "$ROOT" --out "$RUN"/eighth
+freqlf train --preset freqlf-plus-deep --recipe cpu --optimizer muon --weights "$RUN"/eighth/last.pt --frozen passes.0,passes.1 --early-weight 0.5 --seed 72 \
+  --steps 1700 --learning-rate 0.0008 --warmup-steps 10 --batch-size 2 --crop-size-px 192 --epochs-per-variation 60 --ema-decay 0.99 --loss-border-px 8 --precision bf16 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.2 --hard-bias 0.4 --favoured greek,rosemary --noise 0.1 --noise-probability 0.2 --scale 1.35 \
+  --geometry-probability 0.2 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.4 \
+  --threads 1 --data "$ROOT" --out "$RUN"/ninth
+freqlf train --preset freqlf-plus-deep --recipe cpu --optimizer muon --weights "$RUN"/ninth/last.pt --frozen passes.0 --early-weight 0.5 --seed 73 \
+  --steps 1800 --learning-rate 0.0008 --warmup-steps 10 --batch-size 2 --crop-size-px 192 --epochs-per-variation 60 --ema-decay 0.99 --loss-border-px 8 --precision bf16 \
+  --truth-deviation-px 0.02 --l1-weight 3 --l1-power 3 --edge-bias 0.2 --hard-bias 0.4 --favoured greek,rosemary --noise 0.1 --noise-probability 0.2 --scale 1.35 \
+  --geometry-probability 0.2 --misalignment-px 0.25 --blur-px 0.7 --occluder-share 0.2 --synthetic-data SCENES --synthetic-share 0.4 \
   --threads 1 --data "$ROOT" --out "$RUN"
 freqlf evaluate --model "$RUN/last.pt" --data "$ROOT" --split training --out "$RUN/evaluation"
 freqlf calibrate --from "$RUN/evaluation/maps" --data "$ROOT" --split training --out "$RUN/calibration.json"

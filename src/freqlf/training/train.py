@@ -90,8 +90,8 @@ def _train(
     options: RunOptions,
     processes: Processes,
 ) -> Outcome:
-    if processes.device.type == "cpu":
-        keep_freed_memory()
+    if processes.device.type == "cpu" and recipe.cropping.crop_size_px:
+        keep_freed_memory()  # of crops of many sizes it would be ever more pieces that fit none
     total_steps = recipe.total_steps(source.scene_count)
     scenes = {
         "training": [scene.name for scene in source.scenes],
