@@ -37,12 +37,14 @@ SWEPT = replace(
             second_opinion=True,
             spacings_px=(2, 6),
             contrast_steps=True,
+            tilted=True,
             occlusion=True,
             stream_channels=4,
         ),
     ),
-    sweep=SweepConfig(wide_windows_px=(13,)),
+    sweep=SweepConfig(wide_windows_px=(13,), tilts=(-0.05, 0.05), tilted_window_px=13),
 )
+LEVEL = (SWEPT.passes[0], replace(SWEPT.passes[1], tilted=False))  # passes that know no tilted planes
 
 
 def build(config: AlignedConfig, seed: int = 0) -> torch.nn.Module:
@@ -59,7 +61,7 @@ def test_presets_run_on_any_number_of_views(plane_stacks, name: str) -> None:
             mixtures = model.forward_passes({line: stacks[line] for line in model.lines})
         *_, last = passes = PRESETS[name].passes
         for mixture, one in zip(mixtures, (*passes, *PRESETS[name].repeats * [last]), strict=True):
-            surfaces = PRESETS[name].opinions + PRESETS[name].wide_opinions if one.second_opinion else 0
+            surfaces = PRESETS[name].opinions + PRESETS[name].wide_opinions + one.tilted if one.second_opinion else 0
             assert mixture.means.shape == (1, PRESETS[name].components + surfaces, 32, 40)
             assert mixture.mean().isfinite().all()
         # An untrained model starts from the slope field: it already knows this plane.
@@ -119,11 +121,12 @@ def test_overfits_one_crop(plane_stacks, component: str | None) -> None:
     [
         TINY,
         SWEPT,
-        replace(SWEPT, sweep=SweepConfig()),
-        replace(SWEPT, sweep=None, contrast_windows_px=(5,), mean_windows_px=(3, 5)),
+        replace(SWEPT, passes=LEVEL, sweep=SweepConfig()),
+        replace(SWEPT, sweep=SweepConfig(tilts=(0.05,))),
+        replace(SWEPT, passes=LEVEL, sweep=None, contrast_windows_px=(5,), mean_windows_px=(3, 5)),
         replace(SWEPT, repeats=1),
     ],
-    ids=["flat", "swept", "no wide windows", "slopes by contrast", "repeated"],
+    ids=["flat", "swept", "no wide windows", "only tilted ones", "slopes by contrast", "repeated"],
 )
 def test_passes_that_learn_go_on_from_what_frozen_ones_believe(plane_stacks, config: AlignedConfig) -> None:
     model = build(config)
@@ -154,7 +157,7 @@ def test_a_repeated_pass_is_another_one_with_the_same_weights(plane_stacks) -> N
         replace(SWEPT, repeats=-1)
 
 
-@pytest.mark.parametrize("setting", ["contrast_steps", "occlusion", "stream_channels"])
+@pytest.mark.parametrize("setting", ["contrast_steps", "tilted", "occlusion", "stream_channels"])
 def test_what_compares_views_by_contrast_needs_them(setting: str) -> None:
     with pytest.raises(FreqLFError, match=setting):
         PassConfig(**{setting: 1})
@@ -169,6 +172,11 @@ def test_a_pass_may_look_around_without_a_sweep(plane_stacks) -> None:
 def test_a_sweep_belongs_to_passes_that_use_it() -> None:
     with pytest.raises(FreqLFError, match="if one of its passes has a second_opinion"):
         replace(SWEPT, sweep=None)
+    for parts in ({"passes": LEVEL}, {"sweep": SweepConfig()}, {"sweep": None, "contrast_windows_px": (5,)}):
+        with pytest.raises(FreqLFError, match="if one of the model's passes is tilted, else not"):
+            replace(SWEPT, **parts)
+    with pytest.raises(FreqLFError, match="tilts must lie between"):
+        SweepConfig(tilts=(0.0,))
     with pytest.raises(FreqLFError, match="if one of its passes has a second_opinion, else not"):
         replace(TINY, sweep=SweepConfig())
     with pytest.raises(FreqLFError, match="not from both"):

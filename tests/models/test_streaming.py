@@ -49,7 +49,10 @@ SWEPT = replace(
     sweep=SweepConfig(wide_windows_px=(13,)),
 )
 HIDDEN = replace(
-    SWEPT, passes=(SWEPT.passes[0], replace(SWEPT.passes[1], occlusion=True, stream_channels=4)), repeats=1
+    SWEPT,
+    passes=(SWEPT.passes[0], replace(SWEPT.passes[1], tilted=True, occlusion=True, stream_channels=4)),
+    sweep=SweepConfig(wide_windows_px=(13,), tilts=(-0.05, 0.05), tilted_window_px=13),
+    repeats=1,
 )
 
 

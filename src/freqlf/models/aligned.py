@@ -55,6 +55,7 @@ class RefinementPass(nn.Module):
 
     windows_px, relative_px: see `PassConfig`.
     has_opinion: whether the surfaces of the second opinion are hypotheses too.
+    wide_opinions: so many of its wide ones.
     spacings_px, occlusion: see `PassConfig`.
     """
 
@@ -67,6 +68,7 @@ class RefinementPass(nn.Module):
         windows_px: Sequence[int],
         relative_px: Sequence[float],
         has_opinion: bool = False,
+        wide_opinions: int = 0,
         spacings_px: Sequence[int] = (),
         occlusion: bool = False,
     ) -> None:
@@ -74,13 +76,14 @@ class RefinementPass(nn.Module):
         self.encoder = encoder
         self.layers = layers
         self.decoder = decoder
-        self.windows_px, self.relative_px, self.has_opinion = tuple(windows_px), tuple(relative_px), has_opinion
+        self.windows_px, self.relative_px = tuple(windows_px), tuple(relative_px)
+        self.has_opinion, self.wide_opinions = has_opinion, wide_opinions
         self.spacings_px, self.occlusion = tuple(spacings_px), occlusion
 
     def propose(self, believed: Surfaces, opinion: SecondOpinion | None, half_lines: HalfLines) -> Proposal:
         """Hypotheses: the estimate, surfaces around it, the alternative, those of the second opinion."""
         hypotheses_px = surround(believed.estimate_px, believed.alternative_px, self.windows_px)
-        opinion = opinion if self.has_opinion else None
+        opinion = opinion.only(self.wide_opinions) if self.has_opinion and opinion is not None else None
         if opinion is not None:
             hypotheses_px = torch.cat((hypotheses_px, opinion.hypotheses_px), dim=1)
         surroundings = None
@@ -269,15 +272,17 @@ class AlignedFreqLF(DisparityModel[HalfLines]):
     def footprint(self, views: int) -> Footprint:
         """One latent field, or the views at coarser resolutions; in a tile, warped views and evidence.
 
-        A second opinion adds the views by their contrast and, if it sweeps, their grey image; the surfaces in all views
-        take as much as that, and come when it has gone. Coarser fields are a third of the finest at most. What is said
-        of the surroundings is held for the whole image.
+        A second opinion adds the views by their contrast and, if it sweeps, their grey image or smaller views; the
+        surfaces in all views take as much as that, and come when it has gone. Coarser fields are a third of the finest
+        at most. What is said of the surroundings is held for the whole image.
         """
         encoders = [one.encoder for one in self.rounds]
         view_bytes = 4 * 3 * views
         asked_bytes = view_bytes if self.contrast_windows_px else 0
         if self.sweep is not None or any(one.occlusion for one in self.rounds):
             asked_bytes = view_bytes + view_bytes // 3
+        if self.sweep is not None and self.sweep.tilts:  # views of half the resolution, and their grey images
+            asked_bytes = view_bytes + view_bytes // 2
         channels = max(encoder.look.out_channels for encoder in encoders)
         maps = MAPS + max(len(encoder.names.surroundings) for encoder in encoders)
         widest = max(max(encoder.evidence_channels, find_widest(encoder)) for encoder in encoders)

@@ -87,16 +87,16 @@ def _build_aligned(config: AlignedConfig) -> AlignedFreqLF:
 
 def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> RefinementPass:
     switches = config.switches
-    opinions, wide_opinions, doubts = 0, 0, 0
+    opinions, wide_opinions = 0, 0
     if one.second_opinion:
-        opinions, wide_opinions, doubts = config.opinions, config.wide_opinions, config.doubts
+        opinions, wide_opinions = config.opinions, config.wide_opinions + one.tilted * config.tilted_opinions
     names = name_evidence(
         len(config.lines),
         one.windows_px,
         one.relative_px,
         opinions,
         wide_opinions,
-        doubts,
+        0 if config.sweep is None else wide_opinions,
         one.spacings_px,
         has_steps=one.contrast_steps,
         has_occlusion=one.occlusion,
@@ -126,6 +126,7 @@ def _build_pass(config: AlignedConfig, one: PassConfig, *, is_first: bool) -> Re
         windows_px=one.windows_px,
         relative_px=one.relative_px,
         has_opinion=one.second_opinion,
+        wide_opinions=wide_opinions,
         spacings_px=one.spacings_px,
         occlusion=one.occlusion,
     )

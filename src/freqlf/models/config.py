@@ -180,6 +180,7 @@ class PassConfig:
         spacings_px: distances of the samples of planes through the surroundings, see `describe_surroundings`; empty
             for a pass that does not look at them. The first pass cannot: nothing says yet how sure an estimate is.
         contrast_steps: whether the views by their contrast also say by how much they would move the estimate.
+        tilted: whether the surface of tilted planes is among those of the second opinion.
         occlusion: whether hypotheses are also compared in those views only that see them, if the surfaces are where the
             pass before believes them to be.
         stream_channels: width of layers that read the views themselves, aligned by the estimate and by the alternative,
@@ -198,12 +199,13 @@ class PassConfig:
     second_opinion: bool = False
     spacings_px: tuple[int, ...] = ()
     contrast_steps: bool = False
+    tilted: bool = False
     occlusion: bool = False
     stream_channels: int = 0
 
     def __post_init__(self) -> None:
         _check_positive(self, "channels", "layers", "stem_channels")
-        for name in ("contrast_steps", "occlusion", "stream_channels"):
+        for name in ("contrast_steps", "tilted", "occlusion", "stream_channels"):
             if getattr(self, name) and not self.second_opinion:
                 raise FreqLFError(f"{name} compares the views by their contrast, too: it needs a second_opinion")
         for name in ("modes", "shared_channels", "stream_channels"):
@@ -227,16 +229,20 @@ class SweepConfig:
     most_planes: int = 40
     windows_px: tuple[int, ...] = (5, 9)
     wide_windows_px: tuple[int, ...] = ()
+    tilts: tuple[float, ...] = ()
+    tilted_window_px: int = 41
 
     def __post_init__(self) -> None:
         _check_positive(self, "most_planes")
-        _check_windows(self.windows_px)
+        _check_windows((*self.windows_px, self.tilted_window_px))
         if self.wide_windows_px:
             _check_windows(self.wide_windows_px)
         if self.step_px <= 0 or self.margin_px < 0:
             raise FreqLFError(
                 f"step_px must be positive and margin_px not negative, not {self.step_px}, {self.margin_px}"
             )
+        if any(not 0.001 <= abs(tilt) <= 1 for tilt in self.tilts):
+            raise FreqLFError(f"tilts must lie between 0.001 and 1 or between -1 and -0.001, not {self.tilts}")
 
 
 @dataclass(frozen=True)
@@ -293,6 +299,8 @@ class AlignedConfig:
             raise FreqLFError(
                 "a model has a sweep or slopes by contrast if one of its passes has a second_opinion, else not"
             )
+        if bool(self.tilted_opinions) != any(one.tilted for one in self.passes):
+            raise FreqLFError("a sweep has tilts if one of the model's passes is tilted, else not")
 
     @property
     def opinions(self) -> int:
@@ -301,13 +309,13 @@ class AlignedConfig:
 
     @property
     def wide_opinions(self) -> int:
-        """How many surfaces it has for noise and the faintest texture, see `SecondOpinion`."""
+        """How many surfaces it has for noise and the faintest texture, see `SecondOpinion`; without tilted ones."""
         return len(self.mean_windows_px) if self.sweep is None else 2 * len(self.sweep.wide_windows_px)
 
     @property
-    def doubts(self) -> int:
-        """Of how many of these it says how doubtful they are."""
-        return 0 if self.sweep is None else self.wide_opinions
+    def tilted_opinions(self) -> int:
+        """How many surfaces of tilted planes it has, for passes that are `tilted`."""
+        return 1 if self.sweep is not None and self.sweep.tilts else 0
 
     @property
     def enumerates_disparities(self) -> bool:

@@ -48,6 +48,14 @@ class SecondOpinion(NamedTuple):
         """All surfaces, (B, windows + n, H, W)."""
         return self.surfaces_px if self.wide_px is None else torch.cat((self.surfaces_px, self.wide_px), dim=1)
 
+    def only(self, wide: int) -> "SecondOpinion":
+        """With so many of its wide surfaces, the first ones."""
+        if self.wide_px is None or self.wide_px.shape[1] == wide:
+            return self
+        return self._replace(
+            wide_px=self.wide_px[:, :wide], doubts=None if self.doubts is None else self.doubts[:, :wide]
+        )
+
 
 @torch.no_grad()
 def find_other_slopes(

@@ -66,7 +66,7 @@ PRESETS: dict[str, ModelConfig] = {
     "freqlf-plus-deep": replace(
         _SWEPT,
         repeats=1,
-        sweep=SweepConfig(margin_px=2.0, most_planes=64, wide_windows_px=(25,)),
+        sweep=SweepConfig(margin_px=2.0, most_planes=64, wide_windows_px=(25,), tilts=(-0.045, 0.045)),
         passes=(
             _SWEPT.passes[0],
             replace(
@@ -74,6 +74,7 @@ PRESETS: dict[str, ModelConfig] = {
                 modes=0,
                 coarse_channels=(96, 128, 128, 128),
                 contrast_steps=True,
+                tilted=True,
                 occlusion=True,
                 stream_channels=32,
             ),

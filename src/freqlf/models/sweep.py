@@ -18,6 +18,7 @@ from freqlf.models.kernels.equations import make_equations
 from freqlf.models.kernels.minima import SMOOTHING_PX, find_minima
 from freqlf.models.kernels.planes import sweep_fused
 from freqlf.models.opinion import SecondOpinion, normalise_contrast
+from freqlf.models.tilts import LEAST_CONTRAST, find_tilted
 
 # Added to differences before their logarithm: about that of neighbouring 8-bit levels.
 _FLOOR = 0.003
@@ -25,9 +26,6 @@ _FLOOR = 0.003
 _CAUTION = 0.1
 # Of the least squares on normalised views, whose differences are of order 1: see `HalfLines.normal_equations`.
 _ROBUSTNESS, _DAMPING, _LARGEST_STEP_PX = 0.3, 1e-3, 0.15
-
-# Added to the squared contrast of refocused views, 1 at most.
-_LEAST_CONTRAST = 1e-3
 
 MEASUREMENTS = 3  # for each plane and half-line
 
@@ -57,6 +55,8 @@ class SweepOptions:
         most_planes: planes at most.
         windows_px: sides of the windows that costs are averaged over; each gives a surface.
         wide_windows_px: sides of wide ones, for faint texture and noise; each gives two surfaces, see `SecondOpinion`.
+        tilts: of further planes, which floors and walls are found on, see `find_tilted`; they give one surface.
+        tilted_window_px: side of the window for these.
     """
 
     step_px: float = 0.25
@@ -64,6 +64,8 @@ class SweepOptions:
     most_planes: int = 40
     windows_px: tuple[int, ...] = (5, 9)
     wide_windows_px: tuple[int, ...] = ()
+    tilts: tuple[float, ...] = ()
+    tilted_window_px: int = 41
 
 
 @torch.no_grad()
@@ -83,9 +85,15 @@ def sweep_surfaces(half_lines: HalfLines, slope_px: Tensor, options: SweepOption
         [_step_closer(normalised, *one) for one in zip(found_px.split(1, dim=1), windows_px, strict=True)], dim=1
     )
     exact = len(options.windows_px)
-    if not options.wide_windows_px:
+    wide_px, doubts = surfaces_px[:, exact:], doubts[:, exact:]
+    if options.tilts:
+        window_px = options.tilted_window_px
+        tilted = find_tilted(normalised, planes.disparities_px, options.step_px, options.tilts, window_px)
+        tilted_px = _step_closer(normalised, tilted.disparity_px, window_px)
+        wide_px, doubts = torch.cat((wide_px, tilted_px), dim=1), torch.cat((doubts, tilted.doubt), dim=1)
+    if wide_px.shape[1] == 0:
         return SecondOpinion(normalised, surfaces_px)
-    return SecondOpinion(normalised, surfaces_px[:, :exact], surfaces_px[:, exact:], doubts[:, exact:])
+    return SecondOpinion(normalised, surfaces_px[:, :exact], wide_px, doubts)
 
 
 def _find_cheapest(normalised: HalfLines, planes: Planes, options: SweepOptions) -> tuple[Tensor, Tensor]:
@@ -95,7 +103,7 @@ def _find_cheapest(normalised: HalfLines, planes: Planes, options: SweepOptions)
     """
     if can_fuse(normalised.centre, normalised.views):
         windows_px = (options.windows_px, options.wide_windows_px)
-        position, doubt = find_minima(normalised, planes.disparities_px, *windows_px, _CAUTION, _LEAST_CONTRAST)
+        position, doubt = find_minima(normalised, planes.disparities_px, *windows_px, _CAUTION, LEAST_CONTRAST)
         return position.mul_(options.step_px).add_(planes.disparities_px[:, :1, None, None]), doubt
     grey = replace(
         normalised,
@@ -120,7 +128,7 @@ def find_by_warping(grey: HalfLines, b: int, disparities_px: Tensor, options: Sw
         if wide_px:
             # Views between pixels have less noise than those on them, unless both are smoothed.
             contrast = box_mean(refocus_by_warping(grey, b, disparity_px)[None, None], SMOOTHING_PX).square_()
-            parts += [1 / (box_mean(contrast, window) + _LEAST_CONTRAST) for window in wide_px]
+            parts += [1 / (box_mean(contrast, window) + LEAST_CONTRAST) for window in wide_px]
         costs = torch.cat(parts, dim=1)[0]
         total += costs
         follows = best == plane - 1
@@ -167,9 +175,7 @@ def refocus_by_warping(half_lines: HalfLines, b: int, disparity_px: float) -> Te
     """The mean of image b's grey views, the centre among them, refocused on one disparity, (H, W)."""
     one = replace(half_lines, centre=half_lines.centre[b : b + 1], views=half_lines.views[b : b + 1])
     everywhere_px = one.centre[:, :1].new_full((1, 1, *one.centre.shape[-2:]), disparity_px)
-    parts = [(values.sum(dim=1), visible.sum(dim=1)) for values, visible in one.residuals(everywhere_px)]
-    total, count = (torch.stack(sums).sum(dim=0) for sums in zip(*parts, strict=True))
-    return (one.centre + total / (count + 1).unsqueeze(1))[0, 0]
+    return one.refocused(everywhere_px).centre[0, 0]
 
 
 @torch.no_grad()

@@ -42,7 +42,7 @@ def find_minima(
     B, _, H, W = normalised.centre.shape
     sides = np.array([*windows_px, *wide_px, *wide_px], np.int64)
     position, doubt = torch.empty(B, len(sides), H, W), torch.empty(B, len(sides), H, W)
-    views, centre = _make_grey(normalised.views), _make_grey(normalised.centre.unsqueeze(1))
+    views, centre = make_grey(normalised.views), make_grey(normalised.centre.unsqueeze(1))
     starts = np.array([*(part.start for part in normalised.slices), normalised.slices[-1].stop], np.int64)
     size = -(-H // max(round(H / _BAND), 1))
     size = -(-size // _RENEWAL) * _RENEWAL
@@ -66,7 +66,7 @@ def find_minima(
     return position, doubt
 
 
-def _make_grey(views: Tensor) -> Array:
+def make_grey(views: Tensor) -> Array:
     """The mean (B, V, H, W) of the colours of views (B, V, 3, H, W)."""
     B, V, _, H, W = views.shape
     views, grey = lay_out(views), np.empty((B, V, H, W), np.float32)
@@ -158,10 +158,10 @@ def _find_rows(
     for y in range(max(first - reach - 1, 0), last + reach + 1):
         if y < H:
             for d in range(D):
-                _compare_row(views, centre, origin, offsets, starts, disparities_px[d], y, sums, counts, mean)
+                compare_row(views, centre, origin, offsets, starts, disparities_px[d], y, sums, counts, mean)
                 _weigh_sides(sums, counts, caution, costs[y % kept, d])
                 if is_focused:
-                    _refocus(mean, counts, centre[y], means[y % SMOOTHING_PX, d, 1 : 1 + W])
+                    refocus(mean, counts, centre[y], means[y % SMOOTHING_PX, d, 1 : 1 + W])
         if is_focused and 1 <= y <= H:
             # That of the row before this one, as its neighbours are known by now.
             top, bottom = max(y - 2, 0), min(y, H - 1)
@@ -169,7 +169,7 @@ def _find_rows(
                 smooth[:] = means[top % SMOOTHING_PX, d]
                 for row in range(top + 1, bottom + 1):
                     add_row(means[row % SMOOTHING_PX, d], smooth)
-                _square(smooth, smooth_shares, _f32(1) / _f32(bottom - top + 1), contrasts[(y - 1) % kept, d])
+                square(smooth, smooth_shares, _f32(1) / _f32(bottom - top + 1), contrasts[(y - 1) % kept, d])
         y_out = y - reach - 1
         if not first <= y_out < last:
             continue
@@ -194,15 +194,15 @@ def _find_rows(
                 sum_columns(columns[s, d, reach - half :], sides[s], parts, window_costs[d])
                 share = _f32(1) / _f32(bottom - top + 1)
                 if s >= focused:
-                    _invert(window_costs[d], shares[s], share, least_contrast)
+                    invert(window_costs[d], shares[s], share, least_contrast)
                 else:
                     scale_row(window_costs[d], shares[s], share)
-                _keep_least(window_costs[d], d, least, best, total)
-            _place_between(window_costs, least, best, total, position[s, y_out], doubt[s, y_out])
+                keep_least(window_costs[d], d, least, best, total)
+            place_between(window_costs, least, best, total, position[s, y_out], doubt[s, y_out])
 
 
 @njit(**LOOP)
-def _compare_row(
+def compare_row(
     views: Array,
     centre: Array,
     origin: Array,
@@ -308,7 +308,7 @@ def _weigh_sides(sums: Array, counts: Array, caution: float, cost: Array) -> Non
 
 
 @njit(**LOOP)
-def _refocus(total: Array, counts: Array, centre: Array, mean: Array) -> None:
+def refocus(total: Array, counts: Array, centre: Array, mean: Array) -> None:
     """The mean of the views and the centre."""
     mean[:] = _f32(1)
     for j in range(len(counts)):
@@ -324,7 +324,7 @@ def _subtract(source: Array, target: Array) -> None:
 
 
 @njit(**LOOP)
-def _square(sums: Array, shares: Array, share: float, result: Array) -> None:
+def square(sums: Array, shares: Array, share: float, result: Array) -> None:
     """The squared mean over columns and their neighbours, of which there is a zero at both ends."""
     n = len(result)
     left, middle, right = sums[:n], sums[1 : n + 1], sums[2 : n + 2]
@@ -334,13 +334,15 @@ def _square(sums: Array, shares: Array, share: float, result: Array) -> None:
 
 
 @njit(**LOOP)
-def _invert(values: Array, shares: Array, share: float, least: float) -> None:
+def invert(values: Array, shares: Array, share: float, least: float) -> None:
+    """One over means, and something that is added to them."""
     for x in range(len(values)):
         values[x] = _f32(1) / (values[x] * shares[x] * share + least)
 
 
 @njit(**LOOP)
-def _keep_least(values: Array, plane: int, least: Array, best: Array, total: Array) -> None:
+def keep_least(values: Array, plane: int, least: Array, best: Array, total: Array) -> None:
+    """The least values of all planes so far, which planes they are of, and sums."""
     for x in range(len(values)):
         value, before = values[x], least[x]
         total[x] += value
@@ -349,7 +351,7 @@ def _keep_least(values: Array, plane: int, least: Array, best: Array, total: Arr
 
 
 @njit(**LOOP)
-def _place_between(costs: Array, least: Array, best: Array, total: Array, position: Array, doubt: Array) -> None:
+def place_between(costs: Array, least: Array, best: Array, total: Array, position: Array, doubt: Array) -> None:
     """A parabola through the least cost and its neighbours; not at the ends of the range."""
     D, W = costs.shape
     for x in range(W):

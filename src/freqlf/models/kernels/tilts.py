@@ -1,0 +1,167 @@
+"""A sweep of tilted planes in one pass over the image: as in `minima`, but a plane's disparity grows with the rows."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from freqlf.models.kernels.filters import add_row, measure_shares, sum_columns
+from freqlf.models.kernels.minima import (
+    SMOOTHING_PX,
+    compare_row,
+    invert,
+    keep_least,
+    make_grey,
+    place_between,
+    refocus,
+    square,
+)
+from freqlf.models.kernels.running import LOOP, run_in_threads
+
+if TYPE_CHECKING:
+    from freqlf.models.halflines import HalfLines
+
+Array = np.ndarray
+_f32 = np.float32
+_BAND = 64  # rows that a thread takes; it computes those around them as well
+
+
+def find_tilted_fused(
+    normalised: "HalfLines",
+    disparities_px: Tensor,
+    step_px: float,
+    tilts: Sequence[float],
+    window_px: int,
+    least_contrast: float,
+) -> tuple[Tensor, Tensor]:
+    """What `freqlf.models.tilts.find_by_warping` computes."""
+    B, _, H, W = normalised.centre.shape
+    starts = np.array([*(part.start for part in normalised.slices), normalised.slices[-1].stop], np.int64)
+    views, centre = make_grey(normalised.views), make_grey(normalised.centre.unsqueeze(1))[:, 0]
+    offsets, origin = np.array(normalised.offsets, np.float64), np.array(normalised.origin, np.int64)
+    planes_px = disparities_px.double().numpy()
+    best: tuple[Array, ...] = ()  # disparity, least cost, doubt
+    for is_turned in (False, True):
+        if is_turned:  # rows are columns then
+            views, centre = (np.ascontiguousarray(one.swapaxes(-1, -2)) for one in (views, centre))
+            offsets, origin = np.ascontiguousarray(offsets[:, ::-1]), np.ascontiguousarray(origin[::-1])
+            best = tuple(np.ascontiguousarray(one.swapaxes(-1, -2)) for one in best)
+        shape, bands = centre.shape, B * -(-centre.shape[-2] // _BAND)
+        best = best or (np.zeros(shape, np.float32), np.full(shape, np.inf, np.float32), np.ones(shape, np.float32))
+        for tilt in tilts:
+            options = (step_px, tilt, window_px, _f32(least_contrast))
+            run_in_threads(_find_bands, bands, views, centre, origin, offsets, starts, planes_px, *options, *best)
+    found_px, _, doubt = (torch.from_numpy(np.ascontiguousarray(one.swapaxes(-1, -2))) for one in best)
+    return found_px.view(B, 1, H, W), doubt.view(B, 1, H, W)
+
+
+@njit(**LOOP)
+def _find_bands(
+    views: Array,
+    centre: Array,
+    origin: Array,
+    offsets: Array,
+    starts: Array,
+    disparities_px: Array,
+    step_px: float,
+    tilt: float,
+    window_px: int,
+    least_contrast: float,
+    found_px: Array,
+    lowest_cost: Array,
+    doubt: Array,
+    first_band: int,
+    last_band: int,
+) -> None:
+    H = found_px.shape[1]
+    bands = (H + _BAND - 1) // _BAND
+    for band in range(first_band, last_band):
+        b, first = band // bands, band % bands * _BAND
+        _find_rows(
+            views[b], centre[b], origin, offsets, starts, disparities_px[b], step_px, tilt, window_px, least_contrast,
+            first, min(first + _BAND, H), found_px[b], lowest_cost[b], doubt[b],
+        )  # fmt: skip
+
+
+@njit(**LOOP)
+def _find_rows(
+    views: Array,
+    centre: Array,
+    origin: Array,
+    offsets: Array,
+    starts: Array,
+    disparities_px: Array,
+    step_px: float,
+    tilt: float,
+    window_px: int,
+    least_contrast: float,
+    first: int,
+    last: int,
+    found_px: Array,
+    lowest_cost: Array,
+    doubt: Array,
+) -> None:
+    """Rows of one image. Plane k has the disparity lowest_px + k step_px + tilt y, whatever rows a thread takes."""
+    H, W = found_px.shape
+    D, J, reach = len(disparities_px), len(starts) - 1, window_px // 2
+    lowest_px = disparities_px[0]
+    rise = tilt / step_px  # planes that the range moves by a row
+    top_row, bottom_row = max(first - reach - 1, 0), min(last + reach, H - 1)
+    k_first = math.floor(min(-rise * top_row, -rise * bottom_row))
+    K = math.ceil(max(-rise * top_row, -rise * bottom_row)) + D - k_first
+    slack = abs(rise) * (reach + 2) + 1  # of a window's other rows
+    kept = 2 * reach + 3
+    contrasts, means = np.zeros((kept, K, W), np.float32), np.zeros((SMOOTHING_PX, K, W + 2), np.float32)
+    sums, counts = np.empty((J, W), np.float32), np.empty((J, W), np.float32)
+    mean, smooth = np.empty(W, np.float32), np.zeros(W + 2, np.float32)
+    column, parts = np.zeros(W + 2 * reach, np.float32), np.empty((2, W + 2 * reach), np.float32)
+    costs, least = np.empty((K, W), np.float32), np.empty(W, np.float32)
+    best, total = np.empty(W, np.int32), np.empty(W, np.float32)
+    position, ratio = np.empty(W, np.float32), np.empty(W, np.float32)
+    shares, smooth_shares = np.empty(W, np.float32), np.empty(W, np.float32)
+    measure_shares(reach, shares)
+    measure_shares(SMOOTHING_PX // 2, smooth_shares)
+    for y in range(top_row, last + reach + 1):
+        if y < H:
+            for k in range(K):
+                place = k_first + k + rise * y  # in planes from the lowest one
+                if -slack <= place <= D - 1 + slack:
+                    compare_row(
+                        views, centre, origin, offsets, starts, lowest_px + step_px * place, y, sums, counts, mean
+                    )
+                    refocus(mean, counts, centre[y], means[y % SMOOTHING_PX, k, 1 : 1 + W])
+        if y > top_row and y <= H:
+            top, bottom = max(y - 2, top_row), min(y, H - 1)
+            for k in range(K):
+                smooth[:] = means[top % SMOOTHING_PX, k]
+                for row in range(top + 1, bottom + 1):
+                    add_row(means[row % SMOOTHING_PX, k], smooth)
+                square(smooth, smooth_shares, _f32(1) / _f32(bottom - top + 1), contrasts[(y - 1) % kept, k])
+        y_out = y - reach - 1
+        if not first <= y_out < last:
+            continue
+        top, bottom = max(y_out - reach, 0), min(y_out + reach, H - 1)
+        low = max(math.ceil(-rise * y_out) - k_first, 0)
+        high = min(math.floor(D - 1 - rise * y_out) - k_first, K - 1)
+        least[:] = np.inf
+        best[:] = 0
+        total[:] = _f32(0)
+        share = _f32(1) / _f32(bottom - top + 1)
+        for k in range(low, high + 1):
+            inner = column[reach : reach + W]
+            inner[:] = contrasts[top % kept, k]
+            for row in range(top + 1, bottom + 1):
+                add_row(contrasts[row % kept, k], inner)
+            sum_columns(column, window_px, parts, costs[k])
+            invert(costs[k], shares, share, least_contrast)
+            keep_least(costs[k], k - low, least, best, total)
+        place_between(costs[low : high + 1], least, best, total, position, ratio)
+        shift = _f32(low + k_first + rise * y_out)
+        for x in range(W):
+            if least[x] < lowest_cost[y_out, x]:  # than planes of the tilts before
+                found_px[y_out, x] = _f32(lowest_px) + _f32(step_px) * (position[x] + shift)
+                lowest_cost[y_out, x], doubt[y_out, x] = least[x], ratio[x]
