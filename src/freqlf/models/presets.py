@@ -62,7 +62,8 @@ PRESETS: dict[str, ModelConfig] = {
     # front is known better the second time. Its hourglass sees four times as far as the others, by two coarser levels,
     # which have few pixels, and has no Fourier branch. It knows what hides what, and reads the views themselves:
     # costs say how much they disagree, but not where and which way.
-    # The sweep goes 2 px beyond the slopes: small things in front, such as dots, are in none of them.
+    # The sweep goes 2 px beyond the slopes: small things in front, such as dots, are in none of them. Its tilted planes
+    # are for floors of faint texture, which a wide window sees at many disparities.
     "freqlf-plus-deep": replace(
         _SWEPT,
         repeats=1,
