@@ -15,7 +15,7 @@ from freqlf.weights.registry import WEIGHTS
 # MSE x100, BadPix(0.07) % and the share inside of the 90 % intervals: means over both scenes, when packaged.
 SCORES = {
     SLOPE: (3.740, 8.68, None),
-    "freqlf-plus-deep": (0.269, 0.86, 0.954),
+    "freqlf-plus-deep": (0.271, 0.86, 0.967),
     "freqlf-plus-sweep": (0.297, 1.30, 0.964),
     "freqlf-plus-small": (1.050, 3.05, 0.968),
     "freqlf-small": (0.390, 1.85, 0.976),

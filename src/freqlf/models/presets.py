@@ -66,7 +66,7 @@ PRESETS: dict[str, ModelConfig] = {
     # are for floors of faint texture, which a wide window sees at many disparities.
     "freqlf-plus-deep": replace(
         _SWEPT,
-        repeats=1,
+        repeats=2,
         sweep=SweepConfig(margin_px=2.0, most_planes=64, wide_windows_px=(25,), tilts=(-0.045, 0.045)),
         passes=(
             _SWEPT.passes[0],
