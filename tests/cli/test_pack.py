@@ -22,7 +22,9 @@ def checkpoint(tmp_path: Path) -> Path:
     average = build_model(CONFIG).state_dict()
     state = build_model(CONFIG).state_dict()
     path = tmp_path / "best.pt"
-    save_checkpoint(path, Checkpoint("tiny", config_to_dict(CONFIG), {"seed": 0}, {}, 7, state, average, {}))
+    save_checkpoint(
+        path, Checkpoint("tiny", config_to_dict(CONFIG), {"seed": 0}, {"training": ["a"]}, 7, state, average, {})
+    )
     return path
 
 
@@ -40,13 +42,14 @@ def test_the_average_is_packed(checkpoint: Path, tmp_path: Path) -> None:
 
 def test_the_mean_of_several_runs_is_packed(checkpoint: Path, tmp_path: Path, capsys) -> None:
     other = build_model(CONFIG).state_dict()
-    content = Checkpoint("tiny", config_to_dict(CONFIG), {"seed": 1}, {}, 9, other, other, {})
+    content = Checkpoint("tiny", config_to_dict(CONFIG), {"seed": 1}, {"training": ["z"]}, 9, other, other, {})
     save_checkpoint(tmp_path / "other.pt", content)
     out = tmp_path / "weights.safetensors"
     assert main(["pack", str(checkpoint), str(tmp_path / "other.pt"), "--out", str(out), "--no-half"]) == 0
     assert "after step 7 and 9" in capsys.readouterr().out
     weights = read_weights(out)
     assert [facts["recipe"]["seed"] for facts in weights.facts["averaged"]] == [0, 1]
+    assert weights.facts["scenes"] == {"training": ["a", "z"]}
     torch.manual_seed(0)
     for name, weight in build_model(CONFIG).state_dict().items():
         torch.testing.assert_close(weights.state[name], (weight + other[name]) / 2)

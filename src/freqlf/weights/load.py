@@ -71,7 +71,11 @@ def average_weights(paths: Sequence[Path]) -> WeightFile:
     if not others:
         return first
     state = {name: torch.stack([one.state[name] for one in files]).mean(dim=0) for name in first.state}
-    facts = {"preset": first.facts.get("preset"), "averaged": [one.facts for one in files]}
+    scenes: dict[str, list[str]] = {}  # all that any of them has seen
+    for one in files:
+        for group, names in one.facts.get("scenes", {}).items():
+            scenes[group] = sorted({*scenes.get(group, []), *names})
+    facts = {"preset": first.facts.get("preset"), "scenes": scenes, "averaged": [one.facts for one in files]}
     return WeightFile(first.config, state, facts)
 
 

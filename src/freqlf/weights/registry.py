@@ -62,7 +62,7 @@ WEIGHTS: dict[str, Weights] = {
     "freqlf-plus-deep": Weights(
         preset="freqlf-plus-deep",
         file="freqlf-plus-deep.safetensors",
-        sha256="2523bc34ee893ae0d85a783af9869d4340ec52273895120058f5956f367ff2ea",
+        sha256="83cc4435313bef3b846b14365c86cb373af1dcb8d7f7f8cfce8a739fc217e00b",
         data="the 16 additional scenes of the HCI benchmark, and 248 generated scenes",
         recipe="recipes/freqlf-plus-deep.sh",
         commit="8a327443612d",
