@@ -27,7 +27,7 @@ _SHRUNK_BY = 2
 
 
 class Tilted(NamedTuple):
-    """What a sweep of tilted planes finds, (B, 1, H, W) each; the least cost and the doubt are as of other planes."""
+    """What a sweep of tilted planes finds, (B, 1, H, W) each; doubt as in `SecondOpinion`."""
 
     disparity_px: Tensor
     doubt: Tensor
@@ -108,6 +108,7 @@ def _try_planes(
     curvature = before - 2 * least + after
     offset = torch.where(curvature.isfinite() & (curvature > 0), 0.5 * (before - after) / curvature, 0.0)
     found_px = lowest_px + step_px * (place.gather(0, best.unsqueeze(0))[0] + offset.clamp(-0.5, 0.5))
+    found_px = torch.where(least.isfinite(), found_px, lowest_px)  # a single plane may cross none of the tilted ones
     is_tried = cost.isfinite()
     total = torch.where(is_tried, cost, 0).sum(dim=0).clamp_min(1e-6)
     return found_px.to(cost.dtype), least, least * is_tried.sum(dim=0) / total

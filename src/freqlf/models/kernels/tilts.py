@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from freqlf.models.halflines import HalfLines
 
 Array = np.ndarray
+_Parts = tuple[Any, ...]
 _f32 = np.float32
 _BAND = 64  # rows that a thread takes; it computes those around them as well
 
@@ -44,68 +45,39 @@ def find_tilted_fused(
     views, centre = make_grey(normalised.views), make_grey(normalised.centre.unsqueeze(1))[:, 0]
     offsets, origin = np.array(normalised.offsets, np.float64), np.array(normalised.origin, np.int64)
     planes_px = disparities_px.double().numpy()
-    best: tuple[Array, ...] = ()  # disparity, least cost, doubt
-    for is_turned in (False, True):
-        if is_turned:  # rows are columns then
-            views, centre = (np.ascontiguousarray(one.swapaxes(-1, -2)) for one in (views, centre))
-            offsets, origin = np.ascontiguousarray(offsets[:, ::-1]), np.ascontiguousarray(origin[::-1])
-            best = tuple(np.ascontiguousarray(one.swapaxes(-1, -2)) for one in best)
-        shape, bands = centre.shape, B * -(-centre.shape[-2] // _BAND)
-        best = best or (np.zeros(shape, np.float32), np.full(shape, np.inf, np.float32), np.ones(shape, np.float32))
+    # Disparity, least cost and doubt of the best plane so far.
+    found_px = np.empty((B, H, W), np.float32)
+    found_px[:] = planes_px[:, :1, None]
+    least, doubt = np.full((B, H, W), np.inf, np.float32), np.ones((B, H, W), np.float32)
+    best: tuple[Array, ...] = (found_px, least, doubt)
+    for _ in ("along rows", "along columns"):
+        bands = B * -(-centre.shape[-2] // _BAND)
         for tilt in tilts:
-            options = (step_px, tilt, window_px, _f32(least_contrast))
-            run_in_threads(_find_bands, bands, views, centre, origin, offsets, starts, planes_px, *options, *best)
-    found_px, _, doubt = (torch.from_numpy(np.ascontiguousarray(one.swapaxes(-1, -2))) for one in best)
-    return found_px.view(B, 1, H, W), doubt.view(B, 1, H, W)
+            planes = (planes_px, step_px, tilt, window_px, _f32(least_contrast))
+            run_in_threads(_find_bands, bands, (views, centre, origin, offsets, starts), planes, best)
+        # Rows are columns then, and after the second turn rows again.
+        views, centre = (np.ascontiguousarray(one.swapaxes(-1, -2)) for one in (views, centre))
+        best = tuple(np.ascontiguousarray(one.swapaxes(-1, -2)) for one in best)
+        offsets, origin = np.ascontiguousarray(offsets[:, ::-1]), np.ascontiguousarray(origin[::-1])
+    found_px, _, doubt = best
+    return torch.from_numpy(found_px).view(B, 1, H, W), torch.from_numpy(doubt).view(B, 1, H, W)
 
 
 @njit(**LOOP)
-def _find_bands(
-    views: Array,
-    centre: Array,
-    origin: Array,
-    offsets: Array,
-    starts: Array,
-    disparities_px: Array,
-    step_px: float,
-    tilt: float,
-    window_px: int,
-    least_contrast: float,
-    found_px: Array,
-    lowest_cost: Array,
-    doubt: Array,
-    first_band: int,
-    last_band: int,
-) -> None:
-    H = found_px.shape[1]
+def _find_bands(rays: _Parts, planes: _Parts, best: _Parts, first_band: int, last_band: int) -> None:
+    H = rays[1].shape[1]
     bands = (H + _BAND - 1) // _BAND
     for band in range(first_band, last_band):
-        b, first = band // bands, band % bands * _BAND
-        _find_rows(
-            views[b], centre[b], origin, offsets, starts, disparities_px[b], step_px, tilt, window_px, least_contrast,
-            first, min(first + _BAND, H), found_px[b], lowest_cost[b], doubt[b],
-        )  # fmt: skip
+        first = band % bands * _BAND
+        _find_rows(rays, planes, best, band // bands, first, min(first + _BAND, H))
 
 
 @njit(**LOOP)
-def _find_rows(
-    views: Array,
-    centre: Array,
-    origin: Array,
-    offsets: Array,
-    starts: Array,
-    disparities_px: Array,
-    step_px: float,
-    tilt: float,
-    window_px: int,
-    least_contrast: float,
-    first: int,
-    last: int,
-    found_px: Array,
-    lowest_cost: Array,
-    doubt: Array,
-) -> None:
-    """Rows of one image. Plane k has the disparity lowest_px + k step_px + tilt y, whatever rows a thread takes."""
+def _find_rows(rays: _Parts, planes: _Parts, best_so_far: _Parts, b: int, first: int, last: int) -> None:
+    """Rows of image b. Plane k has the disparity lowest_px + k step_px + tilt y, whatever rows a thread takes."""
+    views, centre, origin, offsets, starts = rays[0][b], rays[1][b], rays[2], rays[3], rays[4]
+    disparities_px, step_px, tilt, window_px, least_contrast = planes[0][b], planes[1], planes[2], planes[3], planes[4]
+    found_px, lowest_cost, doubt = best_so_far[0][b], best_so_far[1][b], best_so_far[2][b]
     H, W = found_px.shape
     D, J, reach = len(disparities_px), len(starts) - 1, window_px // 2
     lowest_px = disparities_px[0]
