@@ -12,7 +12,7 @@ from numba import njit
 from torch import Tensor
 
 from freqlf.models.kernels.filters import add_row, measure_shares, scale_row, sum_columns
-from freqlf.models.kernels.packing import flatten, lay_out
+from freqlf.models.kernels.packing import flatten, lay_out, list_starts
 from freqlf.models.kernels.running import LOOP, run_in_threads
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def find_minima(
     sides = np.array([*windows_px, *wide_px, *wide_px], np.int64)
     position, doubt = torch.empty(B, len(sides), H, W), torch.empty(B, len(sides), H, W)
     views, centre = make_grey(normalised.views), make_grey(normalised.centre.unsqueeze(1))
-    starts = np.array([*(part.start for part in normalised.slices), normalised.slices[-1].stop], np.int64)
+    starts = list_starts(normalised.slices)
     size = -(-H // max(round(H / _BAND), 1))
     size = -(-size // _RENEWAL) * _RENEWAL
     run_in_threads(

@@ -103,10 +103,15 @@ def pack(
         height,
         width,
         np.array(offsets, np.int64),
-        np.array([*(part.start for part in slices), slices[-1].stop], np.int64),
+        list_starts(slices),
         flatten(join([centre.unsqueeze(1)])),
         np.array(origin, np.int64),
     )
+
+
+def list_starts(slices: Sequence[slice]) -> Array:
+    """Where the half-lines begin in the views, and the end of the last one."""
+    return np.array([*(part.start for part in slices), slices[-1].stop], np.int64)
 
 
 def _is_laid_out(views: Tensor) -> bool:

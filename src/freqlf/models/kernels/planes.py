@@ -8,6 +8,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from freqlf.models.kernels.packing import list_starts
 from freqlf.models.kernels.running import LOOP, run_in_threads
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def sweep_fused(half_lines: "HalfLines", b: int, disparities_px: Tensor, floor: 
     """
     J, (H, W) = len(half_lines.slices), half_lines.centre.shape[-2:]
     means, logs = torch.empty(len(disparities_px), J, H, W), torch.empty(len(disparities_px), J, H, W)
-    starts = np.array([*(part.start for part in half_lines.slices), half_lines.slices[-1].stop], np.int64)
+    starts = list_starts(half_lines.slices)
     run_in_threads(
         _sweep_rows,
         H,

@@ -20,6 +20,7 @@ from freqlf.models.kernels.minima import (
     refocus,
     square,
 )
+from freqlf.models.kernels.packing import list_starts
 from freqlf.models.kernels.running import LOOP, run_in_threads
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def find_tilted_fused(
 ) -> tuple[Tensor, Tensor]:
     """What `freqlf.models.tilts.find_by_warping` computes."""
     B, _, H, W = normalised.centre.shape
-    starts = np.array([*(part.start for part in normalised.slices), normalised.slices[-1].stop], np.int64)
+    starts = list_starts(normalised.slices)
     views, centre = make_grey(normalised.views), make_grey(normalised.centre.unsqueeze(1))[:, 0]
     offsets, origin = np.array(normalised.offsets, np.float64), np.array(normalised.origin, np.int64)
     planes_px = disparities_px.double().numpy()
